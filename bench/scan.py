@@ -80,7 +80,7 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     ]
     if header.codec_id != Codec.NONE:
         codec, payload = Codec(header.codec_id), data[HEADER_BYTES:]
-        limit = limits.plain_limit(len(payload))
+        limit = limits.decompressed_size_limit(len(payload))
         alone = best_ns(lambda: decompressor.decompress(codec, payload, limit), seconds)
         made += [
             Figure("decompression alone", load, alone / records, "ns per record"),

@@ -6,7 +6,7 @@ shown.
 
 from sluicegate.dead_letters.letter import Letter
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import take_records
+from sluicegate.protocol.records.contents import extract_matching_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -43,7 +43,7 @@ def _masked_value(letter: Letter, policy: TopicPolicy, limits: ValidationLimits)
     data = memoryview(validated.masked[PLACE].records)
     batch = RecordBatch(data, 0, len(data))
     budget = DecompressionBudget(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
-    taken = take_records(
+    taken = extract_matching_records(
         data,
         HEADER_BYTES,
         batch.end,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sluicegate.config.dead_letter_topics import MappedDeadLetters
+from sluicegate.config.dead_letter_topics import DeadLetterMapping
 from sluicegate.dead_letters.header_values import (
     Values,
     parse_binary_number,
@@ -20,7 +20,7 @@ class MappedFormat:
     """The format of the topics to which a configuration entry applies. `matches` tests the name of a topic."""
 
     matches: Callable[[str | None], bool]
-    entry: MappedDeadLetters
+    entry: DeadLetterMapping
     added: frozenset[bytes]
     prefixes: tuple[bytes, ...]
 
@@ -57,7 +57,7 @@ class MappedFormat:
         return tuple(each for each in headers if each[0] not in self.added and not each[0].startswith(self.prefixes))
 
 
-def mapped_format(entry: MappedDeadLetters) -> MappedFormat:
+def mapped_format(entry: DeadLetterMapping) -> MappedFormat:
     """Return the format that a configuration entry describes."""
     added = frozenset(name.encode() for name in entry.headers.names)
     return MappedFormat(

@@ -127,7 +127,7 @@ def _is_in_bounds(
 ) -> bool | None:
     if timestamp is None or appended is None or before_max_ms is None or after_max_ms is None:
         return None
-    return TimeWindow(appended, before_max_ms, after_max_ms).breach(timestamp) is None
+    return TimeWindow(appended, before_max_ms, after_max_ms).violated_bound(timestamp) is None
 
 
 def _unit(timestamp: int | None, appended: int | None) -> str | None:

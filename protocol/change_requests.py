@@ -90,7 +90,7 @@ class ChangeRequest:
     validate_only_at: int
 
 
-def read_change(
+def parse_change_request(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, prefix: str, give_way: GiveWay
 ) -> ChangeRequest:
     """Read a request of CreateTopics, AlterConfigs or IncrementalAlterConfigs.
@@ -185,7 +185,7 @@ class _Reader:
         return count
 
 
-def without(
+def remove_items_and_settings(
     frame: bytes | bytearray,
     request: ChangeRequest,
     dropped_items: Collection[int],

@@ -37,11 +37,11 @@ class ErrorCode(IntEnum):
     UNKNOWN_TOPIC_ID = 100
 
 
-class SenderError(Exception):
+class ProtocolViolation(Exception):
     """Raised if the sender's bytes violate Kafka's protocol."""
 
 
-class FrameSizeError(SenderError):
+class FrameSizeError(ProtocolViolation):
     """Raised if a size prefix is negative, too small for a header, or larger than allowed.
 
     `size` is the claimed size (bytes). `head` contains the first bytes as they arrived, including the prefix.
@@ -53,7 +53,7 @@ class FrameSizeError(SenderError):
         self.head = head
 
 
-class MalformedMessage(SenderError):
+class MalformedMessage(ProtocolViolation):
     """Raised if a request or response does not follow its schema."""
 
 
@@ -74,15 +74,15 @@ class ResponseOutOfOrder(MalformedMessage):
         self.received = received
 
 
-class RequestTooLarge(SenderError):
+class RequestTooLarge(ProtocolViolation):
     """Raised if a request needs more work than is allowed. The message names the configuration key."""
 
 
-class TooManyRecords(SenderError):
+class TooManyRecords(ProtocolViolation):
     """Raised if a request has more records than allowed. The message names the configuration key."""
 
 
-class UnknownApi(SenderError):
+class UnknownApi(ProtocolViolation):
     """Raised for an API key or version that the proxy does not know. `api` is the API's name, or `unknown`."""
 
     def __init__(self, reason: str, api: str = "unknown") -> None:
@@ -90,11 +90,11 @@ class UnknownApi(SenderError):
         self.api = api
 
 
-class RequestBeforeLogin(SenderError):
+class RequestBeforeLogin(ProtocolViolation):
     """Raised for a request that brokers only accept after a login."""
 
 
-class UpstreamIsThisProxy(SenderError):
+class UpstreamLeadsBackToProxy(ProtocolViolation):
     """Raised for a request that this proxy itself sent, because the configured cluster address leads back to it."""
 
 

@@ -22,14 +22,14 @@ FLAG: Schema = {
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class AcceptedValues:
     """A type annotation with the accepted values, worded for docs/configuration.md."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaNote:
+class JsonSchemaNote:
     """A type annotation with the JSON Schema of the type."""
 
     schema: Schema = field(hash=False)
@@ -40,7 +40,7 @@ class SchemaNote:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionsOrTexts:
+class SectionsOrStrings:
     """A type annotation for a list of sections. Each section, and the list as a whole, may also be a string."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:
@@ -49,11 +49,11 @@ class SectionsOrTexts:
         return {"anyOf": [TEXT, {**made, "items": {"anyOf": [TEXT, made["items"]]}}]}
 
 
-def schema_note(schema: Schema) -> SchemaNote:
+def schema_note(schema: Schema) -> JsonSchemaNote:
     """Return a type annotation with the JSON Schema of a type."""
-    return SchemaNote(schema)
+    return JsonSchemaNote(schema)
 
 
-def one_or_more(item: Schema, fewest: int = 1) -> Schema:
+def list_or_comma_separated_schema(item: Schema, fewest: int = 1) -> Schema:
     """Return the schema of a list or of one comma-separated string."""
     return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": item, "minItems": fewest}]}

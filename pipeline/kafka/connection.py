@@ -10,7 +10,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
@@ -132,7 +132,7 @@ class BrokerConnection:
         api = APIS[key]
         header = build_request_header(key, version, 1, _CLIENT_ID, api.request_header_version(version))
         try:
-            self._socket.sendall(frame_of(header, body))
+            self._socket.sendall(build_frame(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
             if size > (_MAX_RESPONSE_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_RESPONSE_BYTES):
                 problem = f"{self._name} does not use Kafka's protocol: a response of {size} bytes"
@@ -176,7 +176,7 @@ class BrokerConnection:
 
     def _exchange(self, login: PasswordLogin | TokenLogin) -> None:
         exchange = LoginExchange(login)
-        request: LoginRequest | None = exchange.first()
+        request: LoginRequest | None = exchange.first_message()
         try:
             while request is not None:
                 request = exchange.after(self._ask(request.key, request.version, request.body))

@@ -41,10 +41,10 @@ class BearerSource:
 def valid_token(bearer: BearerSource) -> "Token":
     """Return a valid token from the cache or the endpoint. A file is read on every call. Raises TokenMissing."""
     from sluicegate.config.values.password import Password  # noqa: PLC0415
-    from sluicegate.proxy.tokens.own_token import cached_token, token_in_file  # noqa: PLC0415
+    from sluicegate.proxy.tokens.own_token import cached_token, read_token_file  # noqa: PLC0415
 
     if bearer.file is not None:
-        return token_in_file(Password(f"{_PREFIX}token.endpoint.url", None, bearer.file))
+        return read_token_file(Password(f"{_PREFIX}token.endpoint.url", None, bearer.file))
     return cached_token(_granted(bearer), bearer.timeout_seconds)
 
 

@@ -11,7 +11,7 @@ from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.columns import BatchTotals, Columns, read_columns, read_totals
-from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
+from sluicegate.protocol.records.message_set import InvalidMessageSize, Message, has_crc, inner_messages, read_message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
@@ -137,7 +137,7 @@ class BatchDecoder:
                 value = batch.data[outer.value_at : outer.value_at + outer.value_size]
                 payload = self._plain(codec, value, outer.offset, outer.magic)
                 inner = inner_messages(payload)
-        except BrokenMessage as error:
+        except InvalidMessageSize as error:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)

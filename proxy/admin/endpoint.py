@@ -18,7 +18,7 @@ import h11
 import structlog
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
@@ -70,7 +70,7 @@ def serve(
         from sluicegate.proxy.webui.access import Access  # noqa: PLC0415  # only the web UI needs it
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415  # only the web UI needs it
 
-        explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
+        explain = policy_query or PolicyQuery(LoadedConfig(config, Source("configuration"), (), ()))
         access = Access(listen, config.admin.web_ui_token)
         return Site(access, read_state, explain, changes, explain.history.as_json)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, read_offset_ranges
 from sluicegate.dead_letters.formats import LetterReader
 from sluicegate.dead_letters.groups import Group, LetterGroups, possible_group_ids
@@ -48,7 +48,7 @@ class LetterQuery:
     The process ends after `seconds`.
     """
 
-    loaded: Loaded
+    loaded: LoadedConfig
     topic: str | None
     seconds: int
 
@@ -56,7 +56,7 @@ class LetterQuery:
 class TimedLetterReader:
     """Reads dead letters with the login of `upstream`, at most until `until` (s, monotonic)."""
 
-    def __init__(self, cluster: Cluster, loaded: Loaded, until: float) -> None:
+    def __init__(self, cluster: Cluster, loaded: LoadedConfig, until: float) -> None:
         self._cluster = cluster
         self._loaded = loaded
         self._until = until

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
 from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
 
@@ -27,21 +27,21 @@ _ADVICE = "allow the proxy's login READ and DESCRIBE on the topic; sluicegate do
 _USAGE = "expected /api/dead-letters, or /api/dead-letters?topic=NAME with a topic of admin.dead_letters"
 _BEGIN = "import sys; sys.path = {path!r}; from sluicegate.proxy.admin.letter_process import main; main()"
 
-AskProcess = Callable[[Loaded, str | None], list[str]]
+AskProcess = Callable[[LoadedConfig, str | None], list[str]]
 """Returns the lines that the process wrote for a topic, or for all topics."""
 
 
 class _Reading:
     """One run of the process. `lines` is None until the process ends."""
 
-    def __init__(self, ask: AskProcess, loaded: Loaded, topic: str | None) -> None:
+    def __init__(self, ask: AskProcess, loaded: LoadedConfig, topic: str | None) -> None:
         self.topic = topic
         self.lines: list[str] | None = None
         self.ended_at = 0.0
         self.end = threading.Event()
         threading.Thread(target=self._run, args=(ask, loaded), name="dead letters", daemon=True).start()
 
-    def _run(self, ask: AskProcess, loaded: Loaded) -> None:
+    def _run(self, ask: AskProcess, loaded: LoadedConfig) -> None:
         lines: list[str] = []
         try:
             lines = ask(loaded, self.topic)
@@ -62,7 +62,7 @@ class LettersApi:
     """
 
     def __init__(
-        self, loaded: Callable[[], Loaded], ask: AskProcess | None = None, wait_seconds: float = _WAIT_SECONDS
+        self, loaded: Callable[[], LoadedConfig], ask: AskProcess | None = None, wait_seconds: float = _WAIT_SECONDS
     ) -> None:
         self._loaded = loaded
         self._ask = ask or run_letter_process
@@ -98,7 +98,7 @@ class LettersApi:
             return _unknown(str(found["problem"]), _ADVICE)
         return json_response(found if topic is None else _with_commands(found, topic, loaded))
 
-    def _lines(self, loaded: Loaded, topic: str | None) -> list[str] | None:
+    def _lines(self, loaded: LoadedConfig, topic: str | None) -> list[str] | None:
         """Return the lines that the process wrote, or None while it still runs, for this topic or another one."""
         with self._changing:
             reading = self._reading
@@ -108,7 +108,7 @@ class LettersApi:
         return reading.lines if reading.topic == topic else None
 
 
-def _with_commands(found: dict[str, Any], topic: str, loaded: Loaded) -> dict[str, Any]:
+def _with_commands(found: dict[str, Any], topic: str, loaded: LoadedConfig) -> dict[str, Any]:
     """Add to each group the command that prints the plan of its redrive."""
     begins = ["sluicegate", "dead-letters", "redrive", topic, "--config", loaded.source.name]
     groups = [{**group, "command": shlex.join([*begins, "--group", group["id"]])} for group in found["groups"]]
@@ -119,7 +119,7 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
     return json_response({"topics": None, "groups": None, "problem": problem, "advice": advice})
 
 
-def run_letter_process(loaded: Loaded, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
+def run_letter_process(loaded: LoadedConfig, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
     """Run the process for at most `seconds` after it has started, and return the complete lines that it wrote."""
     from sluicegate.proxy.admin.letter_process import LetterQuery  # noqa: PLC0415  # few proxies need librdkafka
 

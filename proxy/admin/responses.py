@@ -12,7 +12,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.tls.certificates import all_expiries_of
+from sluicegate.proxy.network.tls.certificates import all_certificate_expiries
 from sluicegate.proxy.reporting.metrics.collection import (
     CollectMetrics,
     MetricsCollector,
@@ -93,7 +93,9 @@ def _readiness(status: Status) -> HttpResponse:
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
     """Yield each certificate's expiry time. The files are read again each time, because they are renewed on disk."""
-    expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
+    expiries = {
+        (each.key, each.subject): round(each.not_after.timestamp()) for each in all_certificate_expiries(config)
+    }
     if expiries:
         yield family_with_values(CERTIFICATE_EXPIRES, expiries)
 

@@ -36,7 +36,7 @@ class MalformedJaas(Exception):
     """Kafka's clients reject the value. The message gives the reason, but quotes no part of the value."""
 
 
-def options_in(value: str) -> dict[str, str]:
+def parse_jaas_options(value: str) -> dict[str, str]:
     """Return the options of the value's only login module. Raises MalformedJaas."""
     tokens = _tokens(value)
     modules = [_options(tokens) for _ in tokens]

@@ -32,7 +32,7 @@ class MalformedProperty(Exception):
     """A line cannot be parsed. The message gives the line number, but quotes no part of the line."""
 
 
-def properties_in(text: str) -> Iterator[Property]:
+def parse_properties(text: str) -> Iterator[Property]:
     """Yield the settings in order.
 
     If a key is repeated, its last setting applies. Raises MalformedProperty.

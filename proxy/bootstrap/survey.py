@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.cluster.topics import RequestsFailed, all_topics, ask_many_topics, offers_settings
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
+from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_brokers
 from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 
@@ -56,7 +56,7 @@ async def survey(upstream: Upstream) -> TopicSurvey:
         if not await offers_settings(upstream, tls):
             return TopicSurvey(seen.brokers, {}, len(names), ("the brokers do not support DescribeConfigs",))
         described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
-    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
+    except (TlsFilesError, NoBrokerResponses, ProtocolViolation) as error:
         raise SurveyFailed(str(error)) from error
     except RequestsFailed as error:
         raise SurveyFailed(_not_readable(str(error))) from error

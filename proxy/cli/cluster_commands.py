@@ -132,11 +132,11 @@ def _create_state_topics(file: Path, client_config: Path | None) -> None:
 
 def _access_in(client_config: Path) -> dict[str, Any]:
     """Return the keys `tls` and `sasl` of `upstream` from a client's file. An unusable file ends the command."""
-    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
+    from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
 
     try:
-        return upstream_from(client_config)
-    except UnusableClientSettings as error:
+        return read_upstream_settings(client_config)
+    except ClientSettingsError as error:
         end([f"{client_config}: {error}"], _NOT_CHECKED)
 
 

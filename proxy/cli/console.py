@@ -9,13 +9,13 @@ from typing import NoReturn
 import typer
 
 from sluicegate.config.files.source import printable
-from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _MAX_PROBLEMS = 50
 
 
-def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int = 1) -> Loaded:
+def read(loading: Callable[[], LoadedConfig], needed: Container[str] = (), code: int = 1) -> LoadedConfig:
     """Return the loaded configuration, or print its problems and exit with `code`.
 
     If one of the keys in `needed` is missing, the options that set it are printed too.
@@ -29,12 +29,12 @@ def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int =
         end(problems, code)
 
 
-def read_file(file: Path, code: int = 1) -> Loaded:
+def read_file(file: Path, code: int = 1) -> LoadedConfig:
     """Return the content of a configuration file. The environment overrides it. Problems end the command."""
     return read(lambda: load_file(file, os.environ), code=code)
 
 
-def read_and_compile_or_exit(file: Path, code: int = 1) -> Loaded:
+def read_and_compile_or_exit(file: Path, code: int = 1) -> LoadedConfig:
     """Return the content of a configuration file after compiling all its policies. Problems end the command."""
     # imported here, so that the console starts quickly
     from sluicegate.proxy.reload.config_check import read_checked_policies

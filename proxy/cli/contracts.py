@@ -8,7 +8,7 @@ import yaml
 
 from sluicegate.config.files.patterns import CONTRACTS
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import Loaded, load
+from sluicegate.config.loading import LoadedConfig, load
 from sluicegate.proxy.cli.console import HELP, print_lines, read
 
 _USAGE = 2
@@ -63,7 +63,7 @@ def diff(
     raise typer.Exit(1 if strict and any(change.effect is ProducerEffect.LOOSER for change in changes) else 0)
 
 
-def _loaded(file: Path, registry: str | None) -> Loaded:
+def _loaded(file: Path, registry: str | None) -> LoadedConfig:
     """Return a configuration that contains only this contract. Problems end the command."""
     item = {"path": str(file.absolute())} | ({} if registry is None else {"registry": registry})
     data: dict[str, Any] = {

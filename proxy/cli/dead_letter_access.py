@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import Loaded, load
+from sluicegate.config.loading import LoadedConfig, load
 from sluicegate.proxy.cli.console import end, read, read_and_compile_or_exit
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class TargetPartition(StrEnum):
 class DeadLetterDesk:
     """The cluster of a command, and the policies of the configuration, if `has_policies`."""
 
-    def __init__(self, cluster: "Cluster", loaded: Loaded, has_policies: bool) -> None:
+    def __init__(self, cluster: "Cluster", loaded: LoadedConfig, has_policies: bool) -> None:
         self.cluster = cluster
         self.has_policies = has_policies
         self._loaded = loaded
@@ -198,7 +198,7 @@ def read_records_with_progress(cluster: "Cluster", topic: str, partitions: int) 
         consumer.close()
 
 
-def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Loaded:
+def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> LoadedConfig:
     if config is None and bootstrap is None:
         end(["sluicegate dead-letters: specify --config FILE or --bootstrap HOST:PORT"], USAGE)
     access = {} if client_config is None else _access_in(client_config)
@@ -212,21 +212,21 @@ def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | No
     return replace(loaded, config=replace(loaded.config, upstream=login))
 
 
-def _with_mapping(loaded: Loaded, mapping: Mapping[str, Any]) -> Loaded:
+def _with_mapping(loaded: LoadedConfig, mapping: Mapping[str, Any]) -> LoadedConfig:
     given = _given(upstream={"bootstrap": _UPSTREAM}, dead_letter_topics=[mapping]).config.dead_letter_topics
     topics = (*given, *loaded.config.dead_letter_topics)
     return replace(loaded, config=replace(loaded.config, dead_letter_topics=topics))
 
 
-def _given(**sections: Any) -> Loaded:
+def _given(**sections: Any) -> LoadedConfig:
     given = Source("command line", {"listen": {"bootstrap": _LISTEN}, **sections})
     return read(lambda: load(given, {}), code=USAGE)
 
 
 def _access_in(client_config: Path) -> dict[str, Any]:
-    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
+    from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
 
     try:
-        return upstream_from(client_config)
-    except UnusableClientSettings as error:
+        return read_upstream_settings(client_config)
+    except ClientSettingsError as error:
         end([f"{client_config}: {error}"], USAGE)

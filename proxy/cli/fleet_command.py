@@ -80,7 +80,7 @@ def fleet(
         raise typer.BadParameter("--tls-certificate and --tls-key must be given together")
     from sluicegate.proxy.admin.endpoint import AdminServer
     from sluicegate.proxy.network.listeners import CannotListen
-    from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet
+    from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_fleet
     from sluicegate.proxy.status.condition import Condition
     from sluicegate.proxy.status.status import Status
     from sluicegate.proxy.watching.fleet import Fleet
@@ -101,7 +101,7 @@ def fleet(
         for each in (*tokens.files, *([] if token is None else [token])):
             each.get()
         tls = None if tls_certificate is None else context_for_fleet(str(tls_certificate), str(tls_key))
-    except (PasswordUnreadable, BadTlsFiles) as error:
+    except (PasswordUnreadable, TlsFilesError) as error:
         end([f"sluicegate fleet: {error}"], _USAGE)
     seen = Fleet(find, tokens.read_token)
     status = Status()

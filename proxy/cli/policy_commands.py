@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read_and_compile_or_exit
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def try_one(
 class _Cluster:
     """The cluster, which a command asks once for each topic, or never if `offline`."""
 
-    def __init__(self, loaded: Loaded, offline: bool) -> None:
+    def __init__(self, loaded: LoadedConfig, offline: bool) -> None:
         self._loaded = loaded
         self._offline = offline
         self._read: dict[str, SettingsRead] = {}
@@ -203,7 +203,7 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of the configuration file, with which editors complete and check it."""
-    from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
+    from sluicegate.config.reference.json_schema import config_file_schema, topic_files_schema
 
-    for line in json.dumps(schema_of_topic_files() if topic_files else schema_of_file(), indent=2).splitlines():
+    for line in json.dumps(topic_files_schema() if topic_files else config_file_schema(), indent=2).splitlines():
         typer.echo(line)

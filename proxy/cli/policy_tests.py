@@ -8,8 +8,8 @@ from time import perf_counter
 
 from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import ConfigError, InvalidSection, Loaded, read_section
-from sluicegate.config.validation_words import problems_of
+from sluicegate.config.loading import ConfigError, InvalidSection, LoadedConfig, read_section
+from sluicegate.config.validation_words import problems_of_pydantic_errors
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
@@ -20,7 +20,7 @@ from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import read_checked_policies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.produce.one_batch import PLACE, BatchSettings, validate_batch
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook
@@ -107,7 +107,7 @@ def _read(file: Path) -> tuple[CaseFile, Source]:
     try:
         cases = read_section(CaseFile, source.data)
     except InvalidSection as error:
-        found = problems_of(error.details, source, CaseFile)
+        found = problems_of_pydantic_errors(error.details, source, CaseFile)
         raise ConfigError(problems + found) from None
     problems += _same_names(cases, source)
     if problems:
@@ -116,10 +116,10 @@ def _read(file: Path) -> tuple[CaseFile, Source]:
 
 
 class _Policies:
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         maker = SchemaRules(Registries().by_name(loaded.config.registries))
-        self.rulebook: Rulebook = rulebook_of(loaded.config, maker)
-        self.limits = limits_of(loaded.config)
+        self.rulebook: Rulebook = create_rulebook(loaded.config, maker)
+        self.limits = validation_limits_of(loaded.config)
         self._loaded = loaded
         self._patterns = TopicPatterns([entry.match for entry in loaded.config.topics])
 
@@ -176,9 +176,9 @@ def _validated(
     sending = BatchSettings(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
     policy = policies.rulebook.policy_of(case.topic)
-    is_exempt = policies.rulebook.exempts(client) or policy.exempts(client)
-    if policies.rulebook.exempts(client):
-        policy = policy.for_exempt()
+    is_exempt = policies.rulebook.exempts_client(client) or policy.exempts_client(client)
+    if policies.rulebook.exempts_client(client):
+        policy = policy.policy_for_exempt_clients()
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 
@@ -191,7 +191,7 @@ def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Finding, ...]]
     if PLACE in validated.rejected:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
         return outcome, (validated.rejected[PLACE],)
-    if validated.is_marked(PLACE):
+    if validated.has_marked_records(PLACE):
         return "marked", validated.marked[PLACE].findings
     if PLACE in validated.observed:
         return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]

@@ -7,7 +7,7 @@ and the cluster's settings. So the command prints the error that a client would 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord
@@ -18,12 +18,12 @@ from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadS
 from sluicegate.proxy.reporting.events.violation_event import printable_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, violated_value
-from sluicegate.validation.from_keys import limits_of
+from sluicegate.validation.from_keys import validation_limits_of
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce.one_batch import PLACE, validate_batch
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
-from sluicegate.validation.timestamps import bounds_of
+from sluicegate.validation.timestamps import rehearsed_bounds_in_order
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, Beginning, Finding, Reason
@@ -46,7 +46,7 @@ class TrialResult:
 def validate_trial_record(
     topic: str,
     record: NewRecord,
-    loaded: Loaded,
+    loaded: LoadedConfig,
     now_ms: int,
     read_settings: ReadSettings = lambda _topic: NOT_ASKED,
     client_id: str = "",
@@ -61,7 +61,11 @@ def validate_trial_record(
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
-    policy = explanation.policy.for_exempt() if explanation.exempts(client) else explanation.policy.for_client(client)
+    policy = (
+        explanation.policy.policy_for_exempt_clients()
+        if explanation.exempts_client(client)
+        else explanation.policy.policy_for_client(client)
+    )
     validated = _validate(topic, record, loaded, policy, now_ms, client)
     explained = _Explanation(validated, record, policy, now_ms, client)
     lines = [explanation.deciding_entry_text(), *explained.lines()]
@@ -73,7 +77,7 @@ def validate_trial_record(
 
 
 def _by_create_time(
-    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
+    topic: str, record: NewRecord, loaded: LoadedConfig, policy: TopicPolicy, now_ms: int, client: Client
 ) -> Iterator[str]:
     """Yield how the verdict would differ if the cluster, whose settings are unknown, used CreateTime for the topic."""
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
@@ -86,9 +90,9 @@ def _by_create_time(
 
 
 def _validate(
-    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
+    topic: str, record: NewRecord, loaded: LoadedConfig, policy: TopicPolicy, now_ms: int, client: Client
 ) -> ValidatedRequest:
-    limits = replace(limits_of(loaded.config), max_samples=1)
+    limits = replace(validation_limits_of(loaded.config), max_samples=1)
     return validate_batch(topic, [record], policy, limits, now_ms, client)
 
 
@@ -126,7 +130,7 @@ class _Explanation:
             rejected = validated.rejected[PLACE]
             yield from self._described(rejected)
             yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
-        elif validated.is_marked(PLACE):
+        elif validated.has_marked_records(PLACE):
             for finding in validated.marked[PLACE].findings:
                 yield from self._described(finding)
             yield f"forwarded with the header {REASON_HEADER} (mode: mark)"
@@ -157,7 +161,7 @@ class _Explanation:
         ):
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
         is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
-        if not is_enforced and not policy.only_observes(rule.name for rule in rules):
+        if not is_enforced and not policy.only_observes_rules(rule.name for rule in rules):
             return f"forwarded unchanged (enforce: {policy.enforced}); full enforcement would reject it"
         if PLACE in self._validated.to_quarantine:
             return f"forwarded unchanged, with a copy in {policy.dead_letters} (mode: observe, quarantine)"
@@ -209,7 +213,7 @@ class _Explanation:
             return
         counts = self._validated.rehearsed.get(PLACE)
         source = next(value.source for value in effective_policy(self._policy) if value.key == "rehearse")
-        for i, bound in enumerate(bounds_of(tried)):
+        for i, bound in enumerate(rehearsed_bounds_in_order(tried)):
             effect = "would reject it" if counts is not None and counts[i] else "would accept it"
             yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({source})"
 

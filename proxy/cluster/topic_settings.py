@@ -71,7 +71,7 @@ class TopicSettingsReader:
         self._quiet_until = 0.0
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
-    def settings_pending(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
+    def pending_settings_future(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
         """Return None if these topics can be validated now.
 
         Otherwise return a future that is done within a time limit and never fails.

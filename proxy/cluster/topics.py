@@ -12,7 +12,7 @@ from functools import partial
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import ErrorCode, SenderError, error_name
+from sluicegate.protocol.errors import ErrorCode, ProtocolViolation, error_name
 from sluicegate.protocol.messages.cluster import (
     DESCRIBE_CONFIGS_REQUEST,
     DESCRIBE_CONFIGS_RESPONSE,
@@ -23,8 +23,8 @@ from sluicegate.protocol.messages.cluster import (
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parse_response
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
-from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_brokers
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, cluster_settings_from
 
 # This size is enough for 10,000 topics with a few hundred partitions each.
 _MAX_RESPONSE_BYTES = 256 << 20
@@ -87,7 +87,7 @@ def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
         return asyncio.run(read())
     except TimeoutError:
         return ListedNames(reason=f"no broker responded within {_LIST_SECONDS} s")
-    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
+    except (TlsFilesError, NoBrokerResponses, ProtocolViolation) as error:
         return ListedNames(reason=str(error))
 
 
@@ -256,7 +256,7 @@ def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
     """Read one topic's settings over a separate connection. Blocks, so an event loop must not call it."""
     try:
         tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
-    except BadTlsFiles as error:
+    except TlsFilesError as error:
         return SettingsRead(reason=str(error))
     return asyncio.run(read_settings(upstream, tls, topic))
 
@@ -275,12 +275,12 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
     ]
     version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
-        raise SenderError("the broker does not support DescribeConfigs")
+        raise ProtocolViolation("the broker does not support DescribeConfigs")
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
         response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
         return await parse_response(partial(_read, topics), response, version)
-    except (EOFError, ConnectionError, SenderError) as error:
+    except (EOFError, ConnectionError, ProtocolViolation) as error:
         return _RequestRejected(str(error)[:_MAX_WORDS])
 
 
@@ -315,7 +315,9 @@ def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
     try:
         entries = result["configs"] or ()
         set_on_topic = [entry["name"] for entry in entries if _is_set_on_topic(entry)]
-        found.settings[topic] = settings_from({entry["name"]: entry["value"] for entry in entries}, set_on_topic)
+        found.settings[topic] = cluster_settings_from(
+            {entry["name"]: entry["value"] for entry in entries}, set_on_topic
+        )
     except ValueError as error:
         return str(error)
     return None

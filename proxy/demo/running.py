@@ -14,7 +14,7 @@ import uvloop
 from rich.console import Console
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import Loaded, load
+from sluicegate.config.loading import LoadedConfig, load
 from sluicegate.config.model import Config
 from sluicegate.proxy.demo.display import create_display
 from sluicegate.proxy.demo.results import DemoResults
@@ -76,7 +76,7 @@ _FURTHER = 1000
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
-def demo_configuration(upstream: list[str]) -> Loaded:
+def demo_configuration(upstream: list[str]) -> LoadedConfig:
     """Return README.md's configuration for the embedded cluster.
 
     The environment can override it, for example the ports.

@@ -62,7 +62,10 @@ async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) 
         return None
     for address in (*brokers.values(), *config.upstream.bootstrap):
         theirs = await resolve_name(address.host)
-        for node_id, port in [(None, listen.bootstrap.port), *((node, listen.port_of(node)) for node in brokers)]:
+        for node_id, port in [
+            (None, listen.bootstrap.port),
+            *((node, listen.port_of_broker(node)) for node in brokers),
+        ]:
             if theirs is not None and address.port == port and ours & theirs:
                 use = "for bootstrap" if node_id is None else f"for broker {node_id}"
                 found = f"{listen.host_for_clients}:{port}, advertised {use}, is a broker's own address"

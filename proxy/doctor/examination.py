@@ -9,7 +9,7 @@ from sluicegate.proxy.doctor import advertised, brokers, certificate_names, file
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
 from sluicegate.proxy.network.tls.certificates import Flaw
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
+from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_brokers
 from sluicegate.validation.origins import NOWHERE
 
 
@@ -38,7 +38,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     found += [result for check in machine_checks() for result in check.run(config)]
     try:
         tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
-    except BadTlsFiles:
+    except TlsFilesError:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examination(tuple(found), saw_cluster=False)
     seen = await brokers.survey_brokers(config.upstream, tls)

@@ -23,8 +23,10 @@ def convert_flaw(flaw: Flaw) -> CheckResult:
 def check(config: Config) -> Iterator[CheckResult]:
     """Yield the remaining validity of each certificate without a flaw."""
     now = datetime.now(UTC)
-    flawed = {flaw.key for files in certificates.tls_files(config) for flaw in certificates.flaws_of(files, now)}
-    for expiry in certificates.expiries_of(config):
+    flawed = {
+        flaw.key for files in certificates.tls_files(config) for flaw in certificates.certificate_flaws(files, now)
+    }
+    for expiry in certificates.own_certificate_expiries(config):
         if expiry.key not in flawed:
             days = int(expiry.days_left(now))
             yield CheckResult(expiry.key, Level.OK, f"{expiry.file} is valid for {days} more days")

@@ -20,11 +20,13 @@ def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Ite
     if config.admin.listen is not None:
         wanted.append(("admin.listen", config.admin.listen))
     for node_id in sorted(brokers)[:MAX_BROKERS]:
-        unavailable = config.why_no_client_address(node_id)
+        unavailable = config.why_broker_has_no_client_address(node_id)
         if unavailable is not None:
             yield CheckResult("listen.broker_port_base", Level.FAILURE, *unavailable)
         elif listen.broker_host is None:
-            wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
+            wanted.append(
+                (f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of_broker(node_id)))
+            )
     for about, address in wanted:
         reason = _why_not(address) if address.port else None
         if reason is None:

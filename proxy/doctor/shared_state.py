@@ -13,7 +13,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.shared_topics import FoundTopic, check_topic
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.state.topic_description import (
     REQUEST_SECONDS,
     TopicUnavailable,
@@ -55,7 +55,7 @@ async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResu
         yield CheckResult("state.topic", Level.FAILURE, found, advice)
         return
     for plan in plan_topics(keys):
-        for result in await in_daemon_thread(partial(_checked, plan, cluster.config.upstream)):
+        for result in await run_in_daemon_thread(partial(_checked, plan, cluster.config.upstream)):
             yield result
 
 

@@ -10,7 +10,7 @@ from sluicegate.config.teams import Floor, Owner
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.config.values.topic_pattern import exact_name_of
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.topics import MetadataTopic, RequestsFailed, all_topics, ask_many_topics
@@ -198,7 +198,7 @@ async def check_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
-    except (NoBrokerResponses, SenderError) as error:
+    except (NoBrokerResponses, ProtocolViolation) as error:
         yield CheckResult("topics", Level.NOT_CHECKED, str(error))
         return
     for result in check_permissions(config, shown):

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sluicegate.protocol.framing import OrdinaryFrames
+from sluicegate.protocol.framing import FrameFastPath
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
@@ -23,7 +23,7 @@ class FastPathBuffer:
     held_bytes: int
     def __init__(self, total_bytes: int) -> None: ...
 
-class FastRequests(OrdinaryFrames):
+class FastRequests(FrameFastPath):
     def __init__(
         self,
         validate: OrdinaryRequests,
@@ -44,6 +44,6 @@ class FastRequests(OrdinaryFrames):
     def new_in_flight(self, correlation_id: int, version: int) -> InFlightRequest: ...
     def validate_gathered(self, frame: bytearray, version: int) -> int: ...
 
-class FastResponses(OrdinaryFrames):
+class FastResponses(FrameFastPath):
     def __init__(self, counts: PathCounts, queue: InFlightQueue, read_buffer: memoryview) -> None: ...
     def lead(self, client: Connection, errors: BrokerErrors, outcomes: FastOutcomes) -> None: ...

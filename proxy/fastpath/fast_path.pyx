@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from sluicegate.protocol.framing cimport OrdinaryFrames
+from sluicegate.protocol.framing cimport FrameFastPath
 from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.protocol.response_walks cimport ResponseWalk
 from sluicegate.proxy.session.connection cimport Connection
@@ -25,7 +25,7 @@ from sluicegate.validation.ordinary cimport BatchTally, OrdinaryRequests
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, ApiHandling
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.response_walks import codes_program
+from sluicegate.protocol.response_walks import error_code_steps
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
 from sluicegate.proxy.session.broker_errors import code_position
 from sluicegate.proxy.session.in_flight import WALKED
@@ -87,7 +87,7 @@ for _key in range(_API_KEYS):
 # For each API and version whose response has several error codes, the steps to reach them, and whether the response is
 # flexible.
 cdef list _CODES_PROGRAM = [
-    codes_program(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
+    error_code_steps(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
     for key in range(_API_KEYS)
     for version in range(_VERSIONS)
 ]
@@ -110,7 +110,7 @@ cdef InFlightRequest _new_passing(int64_t correlation_id, int key, int version):
     cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
     made.correlation_id = correlation_id
     made.api_key = key
-    made.code_at = _CODE_AT[key * _VERSIONS + version]
+    made.error_code_position = _CODE_AT[key * _VERSIONS + version]
     made.version = version
     return made
 
@@ -190,7 +190,7 @@ cdef class FastPathBuffer:
         self.held_bytes -= size
 
 
-cdef class FastRequests(OrdinaryFrames):
+cdef class FastRequests(FrameFastPath):
     """Forwards requests.
 
     `remember` sets the header of Produce requests between the first eight bytes and the body. The header is valid until
@@ -235,8 +235,8 @@ cdef class FastRequests(OrdinaryFrames):
         read_buffer,
         wider_buffer,
     ):
-        """`pass_through.takes_ordinary` is true if ordinary requests may be forwarded now, and
-        `pass_through.plain_finish` returns how to finish a broker's response.
+        """`pass_through.may_forward_ordinary_requests` is true if ordinary requests may be forwarded now, and
+        `pass_through.finish_of_unchanged_produce` returns how to finish a broker's response.
 
         `wider_buffer` becomes the client's read buffer after a valid request did not fit into `read_buffer`.
         """
@@ -289,7 +289,7 @@ cdef class FastRequests(OrdinaryFrames):
         cdef const uint8_t[::1] view
         self.taken = 0
         self.settled = False
-        if not self._pass_through.takes_ordinary:
+        if not self._pass_through.may_forward_ordinary_requests:
             return position
         if data is self._data:
             return self._take(data, self._view, position, end)
@@ -362,7 +362,7 @@ cdef class FastRequests(OrdinaryFrames):
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
         if at > position:
-            self._broker.pass_on(<const char *>origin + position, at - position)
+            self._broker.send_from_buffer(<const char *>origin + position, at - position)
         if timed_key >= 0:
             self._counts.time(timed_key, arrived, timed)
         if charged_requests > 0:
@@ -388,10 +388,10 @@ cdef class FastRequests(OrdinaryFrames):
         self.left = _SIZE_BYTES + size - have
         return True
 
-    cpdef object rest_buffer(self):
+    cpdef object missing_bytes_buffer(self):
         return PyMemoryView_FromMemory(PyBytes_AS_STRING(self._begun) + self._filled, self.left, PyBUF_WRITE)
 
-    cpdef bytearray take_rest(self, Py_ssize_t count):
+    cpdef bytearray process_missing_bytes(self, Py_ssize_t count):
         cdef bytes frame
         self.taken = 0
         self.settled = True
@@ -480,12 +480,12 @@ cdef class FastRequests(OrdinaryFrames):
             made = _new_in_flight(correlation_id, None, 0)
         else:
             if version != self._finish_version:
-                self._finish = self._pass_through.plain_finish(version)
+                self._finish = self._pass_through.finish_of_unchanged_produce(version)
                 self._finish_version = version
             made = _new_in_flight(correlation_id, self._finish, version)
         made.version = version
         made.sender = self._sender
-        made.topics = self._validate.last_topics()
+        made.topics = self._validate.last_topic_tallies()
         made.batches = self._validate._partitions
         return made
 
@@ -494,8 +494,8 @@ cdef class FastRequests(OrdinaryFrames):
         cdef Py_ssize_t batches = self._validate._partitions
         self._sender.forward(batches, self._validate._records, self._validate._bytes)
         if verdict != _GOOD:  # with acks=0 there is no response
-            self._sender.leave_unknown(batches)
-            _leave_topics_unknown(self._validate.last_topics(), batches)
+            self._sender.count_without_response(batches)
+            _leave_topics_unknown(self._validate.last_topic_tallies(), batches)
         return 0
 
     def validate_gathered(self, bytearray frame, int version):
@@ -524,7 +524,7 @@ cdef class FastRequests(OrdinaryFrames):
         return verdict
 
 
-cdef class FastResponses(OrdinaryFrames):
+cdef class FastResponses(FrameFastPath):
     """Forwards responses."""
 
     cdef PathCounts _counts
@@ -584,15 +584,15 @@ cdef class FastResponses(OrdinaryFrames):
                 _accept(in_flight)
             elif in_flight.sender is not None:
                 self._outcomes.settle(in_flight, bytearray(frame[:size]))
-            elif in_flight.code_at > 0:
-                if size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
-                    self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
-            elif in_flight.code_at == _WALKED and in_flight.finish is None:
+            elif in_flight.error_code_position > 0:
+                if size >= in_flight.error_code_position + 2 and int16_at(frame + in_flight.error_code_position) != 0:
+                    self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.error_code_position))
+            elif in_flight.error_code_position == _WALKED and in_flight.finish is None:
                 self._read_codes(in_flight.api_key, in_flight.version, frame, size)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
-            self._client.pass_on(<const char *>origin + position, at - position)
+            self._client.send_from_buffer(<const char *>origin + position, at - position)
         # A paused client may be waiting for this response. A request that is ready waits only for its turn.
         self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
@@ -640,10 +640,10 @@ cdef int _leave_topics_unknown(object topics, Py_ssize_t batches) except -1:
     if type(topics) is list:
         for topic, own in topics:
             tally = topic
-            tally.leave_unknown(own)
+            tally.count_without_response(own)
     else:
         tally = topics
-        tally.leave_unknown(batches)
+        tally.count_without_response(batches)
     return 0
 
 

@@ -36,10 +36,10 @@ class PassThroughState(Protocol):
     """The session's state that the fast path reads."""
 
     @property
-    def takes_ordinary(self) -> bool:
+    def may_forward_ordinary_requests(self) -> bool:
         """Whether ordinary requests may be forwarded."""
 
-    def plain_finish(self, version: int) -> "Finish | None":
+    def finish_of_unchanged_produce(self, version: int) -> "Finish | None":
         """Return the function that finishes the response to an unchanged Produce request."""
 
 

@@ -11,7 +11,7 @@ from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
+from sluicegate.validation.requests.name_pattern import OwnedClients, first_owner_of
 
 MAX_LISTED = 500
 _MOST_EXAMINED = 2000
@@ -77,7 +77,7 @@ def list_connections(
 
 def _state_of(session: Session, pause_reasons: list[str], owners: tuple[OwnedClients, ...]) -> ConnectionState:
     client = session.identity
-    owner = owner_among(owners, client.for_rules())
+    owner = first_owner_of(owners, client.client_for_rules())
     software = " ".join(text for text in (client.software_name, client.software_version) if text is not None)
     return {
         "client_address": truncate_text(client.peer),

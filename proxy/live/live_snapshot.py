@@ -107,7 +107,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "traffic": _traffic(view, query),
         "distances": view.distances.state(),
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
-        "connections": list_connections(sources.sessions, sources.rules.rulebook.in_file.client_owners),
+        "connections": list_connections(sources.sessions, sources.rules.rulebook.file_policies.client_owners),
         "brokers": _brokers(sources),
         "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
         "fleet": [],
@@ -133,7 +133,7 @@ def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[BoundsS
     The cluster's bounds for these topics may be stricter.
     """
     rulebook = rules.rulebook
-    file = rulebook.in_file
+    file = rulebook.file_policies
     named: dict[str, TopicPolicy] = {"defaults": file.default}
     for match, policy in file.topics[:_MAX_BOUNDS]:
         named.setdefault(match, policy)

@@ -48,7 +48,7 @@ class TimestampDistances:
         """Return the counts that are not zero. Thread-safe."""
         behind, ahead = array("q", self._behind), array("q", self._ahead)
         if self._ordinary is not None:
-            for row, more in zip((behind, ahead), self._ordinary.distance_counts(), strict=True):
+            for row, more in zip((behind, ahead), self._ordinary.timestamp_distance_counts(), strict=True):
                 for step, count in enumerate(memoryview(more).cast("q")):
                     row[step] += count
         return {

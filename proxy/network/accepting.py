@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
-from sluicegate.proxy.network.native_sockets import as_protocol
+from sluicegate.proxy.network.native_sockets import cast_to_asyncio_protocol
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
-    BadProxyHeader,
+    MalformedProxyHeader,
     ProxyProtocol,
-    client_address_in,
     may_be_header,
+    parse_client_address,
     remaining_bytes,
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
@@ -49,7 +49,7 @@ async def accept_plain(
     if sockets is not None:
         return PlainAcceptor(listener, label, sockets, new_connection, log)
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: as_protocol(new_connection()), sock=listener, backlog=BACKLOG)
+    return await loop.create_server(lambda: cast_to_asyncio_protocol(new_connection()), sock=listener, backlog=BACKLOG)
 
 
 class PlainAcceptor:
@@ -95,7 +95,7 @@ class PlainAcceptor:
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
-            self._sockets.attach(accepted, as_protocol(self._new_connection()))
+            self._sockets.attach(accepted, cast_to_asyncio_protocol(self._new_connection()))
 
     def _cannot_accept(self, error: OSError) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
@@ -195,7 +195,7 @@ class ClientAcceptor:
             try:
                 async with asyncio.timeout(self._handshakes.seconds):
                     client = await self._client_of(connection, str(peer[0]), self._proxied)
-            except (BadProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
+            except (MalformedProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
                 connection.close()
                 self._header_failed(peer, error)
                 return
@@ -209,12 +209,14 @@ class ClientAcceptor:
     async def _client_of(self, connection: socket.socket, peer: str, proxied: ProxyProtocol) -> str | None:
         if not proxied.trusts(peer):
             if proxied.is_required:
-                raise BadProxyHeader("not an address of listen.proxy_protocol_from, and proxy_protocol is required")
+                raise MalformedProxyHeader(
+                    "not an address of listen.proxy_protocol_from, and proxy_protocol is required"
+                )
             return None
         if not proxied.is_required and not may_be_header(await self._first_bytes(connection)):
             return None
         fixed = await self._exactly(connection, FIXED_BYTES)
-        return client_address_in(fixed, await self._exactly(connection, remaining_bytes(fixed)))
+        return parse_client_address(fixed, await self._exactly(connection, remaining_bytes(fixed)))
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
         """Peek at the first bytes, enough to recognize a header."""
@@ -260,12 +262,12 @@ class ClientAcceptor:
     async def _begin_session(self, connection: socket.socket, peer: Any, client: str | None) -> None:
         try:
             if self._tls is None:
-                await self._attach(connection, as_protocol(self._new_connection(client)))
+                await self._attach(connection, cast_to_asyncio_protocol(self._new_connection(client)))
                 return
             async with asyncio.timeout(self._handshakes.seconds):
                 handshake = await handshake_with_client(connection, self._tls.current())
             with_tls = TlsSocket(handshake, self._new_connection(client), self._encrypted)
-            await self._attach(connection, as_protocol(with_tls))
+            await self._attach(connection, cast_to_asyncio_protocol(with_tls))
         except TimeoutError:
             connection.close()
             reason = self._handshakes.timeout_message("not complete")

@@ -85,7 +85,7 @@ class Listeners:
         """
         return self._open[None].address
 
-    def node_named(self, host: str | None) -> int | None:
+    def node_id_of_host(self, host: str | None) -> int | None:
         """Return the node id of the broker whose host name a TLS client requested. Return None for any other name."""
         if host is None or self._broker_name is None:
             return None
@@ -112,7 +112,7 @@ class Listeners:
             return HostPort(host, self.bootstrap_address.port)
         if node_id not in self._open:
             try:
-                self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of(node_id)))
+                self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of_broker(node_id)))
             except CannotListen as error:
                 self._log_bind_failure(node_id, str(error))
                 return None
@@ -132,7 +132,7 @@ class Listeners:
         elif node_id < 0:
             reason, advice = "a negative id", "check that upstream.bootstrap leads to a Kafka broker"
         else:
-            unavailable = self._listen.why_no_client_address(node_id)
+            unavailable = self._listen.why_broker_has_no_client_address(node_id)
             if unavailable is None:
                 return True
             reason, advice = unavailable
@@ -141,7 +141,7 @@ class Listeners:
         self._log_once_per_advice(node_id, reason, advice)
         return False
 
-    def without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
+    def brokers_without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
         """Return the brokers without an address for clients, each with the reason."""
         return {node_id: reason for node_id in node_ids if (reason := self._why_closed(node_id)) is not None}
 

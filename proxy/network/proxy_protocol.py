@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.network.accept_filter import Networks, parse_networks, without_ipv4_mapping
+from sluicegate.proxy.network.accept_filter import Networks, parse_networks, unmap_ipv4_address
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
@@ -26,7 +26,7 @@ _ADDRESSES_4 = Struct(">4s4sHH")
 _ADDRESSES_6 = Struct(">16s16sHH")
 
 
-class BadProxyHeader(Exception):
+class MalformedProxyHeader(Exception):
     """A trusted address did not send a valid header of version 2. The message describes what it sent."""
 
 
@@ -59,30 +59,34 @@ def may_be_header(head: bytes) -> bool:
 
 
 def remaining_bytes(fixed: bytes) -> int:
-    """Return how many bytes follow the first 16 bytes of a header. Raises BadProxyHeader."""
+    """Return how many bytes follow the first 16 bytes of a header. Raises MalformedProxyHeader."""
     signature, version, _, length = _FIXED.unpack(fixed)
     if signature != SIGNATURE:
         if fixed.startswith(_VERSION_1):
-            raise BadProxyHeader("a PROXY protocol header of version 1: configure the load balancer for version 2")
-        raise BadProxyHeader("no PROXY protocol header: configure the load balancer to send one (version 2)")
+            raise MalformedProxyHeader(
+                "a PROXY protocol header of version 1: configure the load balancer for version 2"
+            )
+        raise MalformedProxyHeader("no PROXY protocol header: configure the load balancer to send one (version 2)")
     if version & 0xF0 != _VERSION_2 or version & 0x0F not in (_LOCAL, _PROXY):
-        raise BadProxyHeader(f"a PROXY protocol header with version and command {version:#04x}, which does not exist")
+        raise MalformedProxyHeader(
+            f"a PROXY protocol header with version and command {version:#04x}, which does not exist"
+        )
     if length > MAX_BYTES:
-        raise BadProxyHeader(f"a PROXY protocol header of {length} bytes, more than the {MAX_BYTES} allowed")
+        raise MalformedProxyHeader(f"a PROXY protocol header of {length} bytes, more than the {MAX_BYTES} allowed")
     return int(length)
 
 
-def client_address_in(fixed: bytes, rest: bytes) -> str | None:
+def parse_client_address(fixed: bytes, rest: bytes) -> str | None:
     """Return the client's host:port from a header.
 
     Return None if the load balancer connects on its own behalf, or if the client does not use TCP. Raises
-    BadProxyHeader.
+    MalformedProxyHeader.
     """
     _, version, family, _ = _FIXED.unpack(fixed)
     if version & 0x0F == _LOCAL or family not in (_TCP_4, _TCP_6):
         return None
     layout = _ADDRESSES_4 if family == _TCP_4 else _ADDRESSES_6
     if len(rest) < layout.size:
-        raise BadProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
+        raise MalformedProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
     source, _, port, _ = layout.unpack_from(rest)
-    return f"{without_ipv4_mapping(ip_address(source))}:{port}"
+    return f"{unmap_ipv4_address(ip_address(source))}:{port}"

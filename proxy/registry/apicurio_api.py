@@ -66,7 +66,7 @@ class ApicurioApi:
                 break
         return found
 
-    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return met(subject)
 

@@ -11,7 +11,7 @@ from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, Respons
 from sluicegate.proxy.registry.met_subjects import SubjectMatcher
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
-from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, write_rules_in
+from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, parse_write_rules
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
@@ -97,7 +97,7 @@ class SchemaApi(Protocol):
     def subjects(self, http: RegistryClient) -> list[str]:
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
 
-    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
@@ -159,7 +159,7 @@ class ConfluentApi:
         listed = _listed(http.get("/subjects"))
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
 
-    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
+    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return met(without_context(subject))
 
@@ -197,7 +197,7 @@ class ConfluentApi:
         references: dict[tuple[str, int], Reference] = {}
         self._collect(http, body, references, set())
         try:
-            rules = write_rules_in(body.get("ruleSet"), body.get("metadata"))
+            rules = parse_write_rules(body.get("ruleSet"), body.get("metadata"))
         except ValueError as error:
             raise _BadSchema(str(error)) from None
         return SchemaText(language, text, tuple(references.values()), rules, self._naming)

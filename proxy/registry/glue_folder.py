@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.deadline import run_within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import NewestSchema, RegistryClient, SchemaText
 from sluicegate.proxy.registry.http import MAX_RESPONSE_BYTES, RegistryFailed
@@ -66,7 +66,7 @@ class GlueFolder:
         except OSError as error:
             raise RegistryFailed(f"{self._folder}: {error.strerror}") from error
 
-    def is_met(self, _subject: str, _met: SubjectMatcher) -> bool:
+    def subject_can_match(self, _subject: str, _met: SubjectMatcher) -> bool:
         """Return True, because each schema may belong to any topic."""
         return True
 
@@ -79,7 +79,7 @@ class GlueFolder:
 
 def names_in_folder(folder: Path) -> list[str]:
     """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for up to a few seconds. Raises OSError."""
-    return within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
+    return run_within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
 
 
 def _listed(folder: Path) -> Iterator[str]:

@@ -48,7 +48,7 @@ class ResponseTooLarge(RegistryFailed):
     """A response exceeds the size limit."""
 
 
-def as_registry_failed(error: Exception, seconds: float) -> RegistryFailed:
+def to_registry_failed(error: Exception, seconds: float) -> RegistryFailed:
     """Convert `error` to RegistryFailed, quoting nothing from the registry. `seconds` is the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, HttpResponseTooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
@@ -129,12 +129,12 @@ class RegistryHttp:
             self.close()
             # The registry may have closed an idle connection, which is not a failure.
             if not was_kept or isinstance(error, TimeoutError | HttpResponseTooLarge):
-                raise as_registry_failed(error, self._seconds) from error
+                raise to_registry_failed(error, self._seconds) from error
         try:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
-            raise as_registry_failed(error, self._seconds) from error
+            raise to_registry_failed(error, self._seconds) from error
 
     def _once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TextResponse:
         connection = self._connected()

@@ -11,7 +11,7 @@ from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import CompileFor, expression_of, json_schema_of
+from sluicegate.validation.rules.schemas.schema_expression import CompileFor, json_schema_of, schema_expression_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _SEPARATOR = "-"
@@ -115,7 +115,7 @@ def _over_schemas(rule: Rule, side: str, schema: Schema) -> Iterator[RuleOverSch
     if schema.json_schema is not None:
         yield RuleOverSchemas(rule.name, schema.json_schema, json_schema_of)
     if rule.cel is not None and side == "value":
-        yield RuleOverSchemas(rule.name, rule.cel, expression_of)
+        yield RuleOverSchemas(rule.name, rule.cel, schema_expression_of)
 
 
 def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, Rule | SensitiveFields]]:

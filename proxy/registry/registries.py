@@ -7,7 +7,7 @@ from time import monotonic
 
 from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_server
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.aws_login import AwsLogin
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
@@ -129,7 +129,7 @@ def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
         try:
             make_context().follow()
             return make_context().current()
-        except BadTlsFiles as error:
+        except TlsFilesError as error:
             raise RegistryFailed(str(error)) from error
 
     return current

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from sluicegate.config.disk.kept_files import read_current
+from sluicegate.config.disk.kept_files import read_current_content
 from sluicegate.config.disk.regular_file import read_file
-from sluicegate.config.files.near_files import near_files
+from sluicegate.config.files.near_files import similar_file_names_hint
 from sluicegate.config.files.source import SchemaFile, Source
 from sluicegate.config.model import Config
 from sluicegate.config.values.password import Password, PasswordUnreadable
@@ -40,7 +40,7 @@ class SchemaFiles:
             found = self._known[path] = self._read(path, is_protobuf)
         return found.content
 
-    def secret_of(self, password: Password) -> str:
+    def read_secret(self, password: Password) -> str:
         """Return the secret in the file of `password`, or its secret if it names no file. Raises PasswordUnreadable."""
         if password.file is None:
             return password.get()
@@ -48,7 +48,7 @@ class SchemaFiles:
         found = self._known.get(path)
         if found is None:
             try:
-                found = SchemaFile(password.get(read_current).encode(), (path,))
+                found = SchemaFile(password.get(read_current_content).encode(), (path,))
             except PasswordUnreadable:
                 kept = self._kept(path)
                 if kept is None:
@@ -106,7 +106,7 @@ def _content(path: Path) -> bytes:
     try:
         content = read_file(path, _MOST_BYTES)
     except OSError as error:
-        near = near_files(path) if isinstance(error, FileNotFoundError) else ""
+        near = similar_file_names_hint(path) if isinstance(error, FileNotFoundError) else ""
         raise SchemaUnusable(f"{path} cannot be read: {error.strerror}{near}") from error
     if len(content) > _MOST_BYTES:
         raise SchemaUnusable(f"{path} is larger than {_MOST_BYTES} bytes")

@@ -199,7 +199,7 @@ class SchemaRegistry:
             if under_way is not mine:
                 # this thread may be allowed to wait longer than the other one
                 with suppress(NotInTime, WaitNotAllowed):
-                    return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
+                    return self._wait_budget.wait_without_charge(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
             mine.set_result(found)
             return found
@@ -294,7 +294,7 @@ class SchemaRegistry:
 
     def failing(self) -> dict[LookUp, str]:
         """Return the kinds of lookup that keep failing, each with the newest reason."""
-        return self._failures.lasting()
+        return self._failures.lasting_failures()
 
     def repeat_failed(self) -> None:
         """Repeat a failed lookup if its pause is over, so that an outage can end without a client. Never waits."""

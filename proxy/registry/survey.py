@@ -29,9 +29,9 @@ from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
-from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, rules_that_are_not_enforced
-from sluicegate.validation.rules.schemas.registry_conditions import condition_on
-from sluicegate.validation.rules.schemas.rule_sets import WriteRules, passed_over_by
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, describe_unenforced_rules
+from sluicegate.validation.rules.schemas.registry_conditions import compile_condition_on
+from sluicegate.validation.rules.schemas.rule_sets import WriteRules, describe_unvalidated_parts
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -138,7 +138,9 @@ class RegistrySurvey:
         done, failure, unreachable = 0, "", ""
         try:
             self._http.begin()
-            subjects = sorted(each for each in self._api.subjects(self._http) if self._api.is_met(each, self._met))
+            subjects = sorted(
+                each for each in self._api.subjects(self._http) if self._api.subject_can_match(each, self._met)
+            )
             for subject in subjects[:_MOST_SUBJECTS]:
                 if self._now() >= end:
                     break
@@ -180,20 +182,22 @@ class RegistrySurvey:
             return _Found(_one_line(newest.text))
         try:
             content = compiler(newest.text).content
-            if isinstance(content, HasConstraints) and self._api.is_met(subject, self._constrained):
+            if isinstance(content, HasConstraints) and self._api.subject_can_match(subject, self._constrained):
                 content.constraints()
-            if self._api.is_met(subject, self._conditioned):
+            if self._api.subject_can_match(subject, self._conditioned):
                 for condition in newest.text.rules.conditions:
-                    expression = condition_on(content, condition, time_ns)
+                    expression = compile_condition_on(content, condition, time_ns)
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
                     _compile(expression, f"its condition {condition.name} cannot be compiled")
             for rule, met in self._compiled_for:
-                if self._api.is_met(subject, met):
+                if self._api.subject_can_match(subject, met):
                     _compile_rule(rule, content)
-            are_enforced, rules = self._api.is_met(subject, self._inlined), newest.text.rules
+            are_enforced, rules = self._api.subject_can_match(subject, self._inlined), newest.text.rules
             unusable_rules = _unusable_rules(content, rules) if are_enforced else ""
-            sentences = chain(passed_over_by(rules), rules_that_are_not_enforced(content, rules, are_enforced))
+            sentences = chain(
+                describe_unvalidated_parts(rules), describe_unenforced_rules(content, rules, are_enforced)
+            )
             return replace(
                 self._with_tags(content, subject),
                 unusable_rules=_one_line(unusable_rules) if unusable_rules else "",
@@ -204,7 +208,7 @@ class RegistrySurvey:
 
     def _with_tags(self, content: Content, subject: str) -> "_Found":
         """Return the tags of a schema's fields. Raises SchemaError."""
-        policies = [fields for fields, met in self._tagged if self._api.is_met(subject, met)]
+        policies = [fields for fields, met in self._tagged if self._api.subject_can_match(subject, met)]
         if not policies:
             return _Found()
         from sluicegate.validation.sensitive.schema_values import tagged_fields  # noqa: PLC0415  # 2 MB
@@ -225,7 +229,7 @@ class RegistrySurvey:
     def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
         """Yield a sentence for each tag of sensitive fields that no field in any of the affected subjects has."""
         for fields, met in self._tagged:
-            found = [each for (subject, *_), each in results.items() if self._api.is_met(subject, met)]
+            found = [each for (subject, *_), each in results.items() if self._api.subject_can_match(subject, met)]
             if not found or any(each.reason for each in found):
                 continue
             for tag in fields.tags:

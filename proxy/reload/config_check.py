@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
-from sluicegate.config.disk.kept_files import ReadContent, read_current, read_kept
+from sluicegate.config.disk.kept_files import ReadContent, read_current_content, read_current_or_last_content
 from sluicegate.config.files.source import Problem, Source
-from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
-from sluicegate.config.values.http import headers_in
+from sluicegate.config.values.http import parse_headers
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.tls.certificates import Flaw, files_for_server, flaws_of, tls_files
+from sluicegate.proxy.network.tls.certificates import Flaw, certificate_flaws, files_for_server, tls_files
 from sluicegate.proxy.registry.aws_login import AWS_EXTRA
 from sluicegate.proxy.registry.glue_folder import names_in_folder
 from sluicegate.proxy.registry.registries import Registries
@@ -22,7 +22,7 @@ from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
-from sluicegate.validation.from_keys import unusable_policies
+from sluicegate.validation.from_keys import unusable_policy_errors
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -46,11 +46,11 @@ def find_file_flaws(config: Config) -> Iterator[Flaw]:
     """Yield problems with current files that are not part of policies: certificates, keys, secrets and folders."""
     now = datetime.now(UTC)
     for tls in tls_files(config):
-        yield from flaws_of(tls, now)
+        yield from certificate_flaws(tls, now)
     sasl, token = config.upstream.sasl, config.admin.web_ui_token
     yield from _flaws_in_secrets((*(() if sasl is None else sasl.secrets), *(() if token is None else (token,))))
     if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
-        yield from flaws_of(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
+        yield from certificate_flaws(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
     yield from _flaws_in_registries(config)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)
@@ -66,7 +66,7 @@ def find_policy_flaws(
     `files` reads schemas.
     """
     yield from _flaws_in_rules(config, process, files)
-    yield from _flaws_in_registries(config, read_kept)
+    yield from _flaws_in_registries(config, read_current_or_last_content)
 
 
 def _flaws_in_rules(config: Config, process: RulesProcess | None, files: SchemaFiles | None) -> Iterator[Flaw]:
@@ -81,14 +81,14 @@ def _flaws_in_rules(config: Config, process: RulesProcess | None, files: SchemaF
                 yield Flaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
             except RuleUnusable as error:
                 yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
-    for unusable in unusable_policies(config, schema_rules):
+    for unusable in unusable_policy_errors(config, schema_rules):
         yield Flaw(".".join(map(str, unusable.path)), str(unusable))
 
 
-def _flaws_in_registries(config: Config, read: ReadContent = read_current) -> Iterator[Flaw]:
+def _flaws_in_registries(config: Config, read: ReadContent = read_current_content) -> Iterator[Flaw]:
     for name, registry in config.registries.items():
         yield from _flaws_in_secrets(registry.secrets(f"registries.{name}"), read)
-        if registry.folder is not None and read is read_current:
+        if registry.folder is not None and read is read_current_content:
             try:
                 names_in_folder(Path(registry.folder))
             except OSError as error:
@@ -96,10 +96,10 @@ def _flaws_in_registries(config: Config, read: ReadContent = read_current) -> It
         if registry.region is not None and find_spec("awscrt") is None:
             yield Flaw(f"registries.{name}.region", f"it requires awscrt: {AWS_EXTRA}")
         for section, tls in registry.tls_sections(f"registries.{name}"):
-            yield from flaws_of(files_for_server(section, tls), datetime.now(UTC), read)
+            yield from certificate_flaws(files_for_server(section, tls), datetime.now(UTC), read)
 
 
-def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_current) -> Iterator[Flaw]:
+def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_current_content) -> Iterator[Flaw]:
     for secret in secrets:
         try:
             secret.get(read)
@@ -107,7 +107,7 @@ def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_curr
             yield Flaw(error.key, error.message)
 
 
-def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
+def check_policies(loaded: LoadedConfig, process: RulesProcess | None = None) -> None:
     """Check the keys that take effect on a reload.
 
     `process` has the same meaning as in `find_policy_flaws`. The schema files are read into `loaded.source`. Raises
@@ -121,7 +121,7 @@ def check_policies(loaded: Loaded, process: RulesProcess | None = None) -> None:
         raise ConfigError(problems)
 
 
-def read_checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> Loaded:
+def read_checked_policies(file: Path, environment: Mapping[str, str] = os.environ) -> LoadedConfig:
     """Return a configuration file's content after compiling all its policies.
 
     Variables in `environment` override keys of the file. Every command that compiles policies without running the proxy
@@ -148,8 +148,8 @@ def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
     """Yield problems with the files of `otel`. No requests are sent to collectors."""
     try:
         if otel.headers_file is not None:
-            headers_in(otel.current_headers.get(read_current))
+            parse_headers(otel.current_headers.get(read_current_content))
     except (PasswordUnreadable, ValueError) as error:
         yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
     if otel.tls is not None:
-        yield from flaws_of(files_for_server("otel.tls", otel.tls), now)
+        yield from certificate_flaws(files_for_server("otel.tls", otel.tls), now)

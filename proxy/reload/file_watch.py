@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.tls.certificates import Severity
 from sluicegate.proxy.reload.config_check import find_file_flaws
 from sluicegate.proxy.status.condition import Condition
@@ -33,7 +33,7 @@ class FileWatch:
 
     async def check_files(self) -> None:
         """Check the files once."""
-        self._status.set_all(Condition.FILE_UNUSABLE, await in_daemon_thread(self._flaws))
+        self._status.set_all(Condition.FILE_UNUSABLE, await run_in_daemon_thread(self._flaws))
 
     def _flaws(self) -> dict[str, str]:
         """Return each unusable file's problem, by configuration key. Blocks."""

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.deadline import run_within_deadline
 from sluicegate.config.files.source import printable
 from sluicegate.proxy.reporting.bounded_text import truncate_text
 
@@ -47,7 +47,7 @@ def newest_commits(files: Iterable[str]) -> dict[str, str]:
 def _commit_of(git: str, file: Path) -> str | None:
     try:
         # The Git metadata belongs to the folder of a link's target.
-        file = within_deadline((file, "link"), file.resolve, _SECONDS)
+        file = run_within_deadline((file, "link"), file.resolve, _SECONDS)
     except (OSError, RuntimeError):  # RuntimeError is raised for a link that leads to itself
         return None
     written = _said(git, file, "log", "-1", "--format=%H%x00%an", "--", f"./{file.name}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.values.near_names import did_you_mean
 from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.proxy.cluster.topics import ListedNames
@@ -25,7 +25,7 @@ class KnownTopics:
     `listed` returns the cluster's topics; its argument is the topic in question, or None.
     """
 
-    loaded: Callable[[], Loaded]
+    loaded: Callable[[], LoadedConfig]
     list_topics_with_traffic: Callable[[], Iterable[str]]
     listed: Callable[[str | None], ListedNames]
 

@@ -4,14 +4,14 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.dead_letters.verdicts import LetterValidator, TimeOf, original_timestamp
 from sluicegate.proxy.cluster.topics import read_settings_now
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import read_checked_policies
 from sluicegate.proxy.reload.topic_explanation import NOT_ASKED, TopicExplanation
-from sluicegate.validation.from_keys import limits_of
+from sluicegate.validation.from_keys import validation_limits_of
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 
 _MOST_POLICIES = 1000
@@ -20,7 +20,7 @@ _MOST_POLICIES = 1000
 class LetterPolicies:
     """A configuration's policies. `topics` exist in the cluster `upstream`, so their settings are read there."""
 
-    def __init__(self, loaded: Loaded, topics: Collection[str]) -> None:
+    def __init__(self, loaded: LoadedConfig, topics: Collection[str]) -> None:
         self._loaded = loaded
         self._topics = topics
         self._policies: dict[str, TopicPolicy] = {}
@@ -28,7 +28,7 @@ class LetterPolicies:
     @property
     def limits(self) -> ValidationLimits:
         """Return the limits of the configuration."""
-        return limits_of(self._loaded.config)
+        return validation_limits_of(self._loaded.config)
 
     def of(self, topic: str) -> TopicPolicy:
         """Return a topic's policy. Blocks while settings and schemas are read. Raises RuleUnusable."""

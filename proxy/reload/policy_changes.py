@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Any
 
 from sluicegate.config.files.source import Path
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
 from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.reload.json_schema_changes import schema_changes
 from sluicegate.validation.effective import EffectiveValue, effective_policy
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
@@ -63,7 +63,7 @@ class PolicyChange:
         return f"{self.topics}: {self.effect.value}: {self.what} ({self.place})"
 
 
-def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
+def changes_between(before: LoadedConfig, after: LoadedConfig) -> Iterator[PolicyChange]:
     """Yield each policy change, in the order of the new configuration."""
     old, new = _Side(before), _Side(after)
     for pattern in dict.fromkeys((*new.patterns, *old.patterns)):
@@ -81,9 +81,9 @@ def describe_change_counts(changes: Iterable[PolicyChange]) -> str:
 class _Side:
     """One of the two configurations."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
-        self.file: FilePolicies = file_policies_of(loaded.config, NamesOnly(), loaded.source)
+        self.file: FilePolicies = compile_file_policies(loaded.config, NamesOnly(), loaded.source)
         self._rulebook = Rulebook(self.file)
         self.patterns = [*dict.fromkeys(match for match, _ in self.file.topics)]
         self.patterns += [floor.match for floor in loaded.config.floor if floor.match != "*"]
@@ -93,7 +93,7 @@ class _Side:
         if pattern == _NO_ENTRY:
             return self._rulebook.policy_of(f"{_UNNAMED}-without-an-entry")
         name = _name_for(pattern)
-        return self.file.of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
+        return self.file.policy_of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
 
     def items(self, key: str) -> list[Any]:
         """Return the items of a top-level list."""

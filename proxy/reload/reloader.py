@@ -13,11 +13,11 @@ from functools import partial
 
 import structlog
 
-from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, run_within_deadline
 from sluicegate.config.disk.regular_file import is_unreadable
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import ConfigError, Loaded
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.config.loading import ConfigError, LoadedConfig
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
 from sluicegate.proxy.reload.git_commits import newest_commits
@@ -41,9 +41,9 @@ _MOST_COMPARED = 2_000
 _MOST_CHANGES = 20
 _MOST_NAMED = 5
 
-Check = Callable[[Loaded], None]
+Check = Callable[[LoadedConfig], None]
 """Checks a configuration's policies. Blocks. Raises ConfigError for unusable policies."""
-Adopt = Callable[[Loaded], Awaitable[None]]
+Adopt = Callable[[LoadedConfig], Awaitable[None]]
 """Puts a configuration's policies in force. If it raises ConfigError or RuleUnusable, nothing has changed."""
 
 
@@ -53,7 +53,7 @@ class Reloader:
     def __init__(
         self,
         file: ConfigFile,
-        running: Loaded,
+        running: LoadedConfig,
         check: Check,
         adopt: Adopt,
         status: Status,
@@ -133,7 +133,7 @@ class Reloader:
         """Return whether the files have changed. Raises FileUnreadable."""
         began_at = time.monotonic()
         try:
-            changed = await in_daemon_thread(self._file.has_changed)
+            changed = await run_in_daemon_thread(self._file.has_changed)
             self._report_missing()
             return changed
         finally:
@@ -145,7 +145,7 @@ class Reloader:
         previous = NOTHING if accepts_removed else self._in_force.source
         work = partial(self._load, previous, is_requested)
         key = (self._file, "load", is_requested, accepts_removed)
-        loaded: Loaded = await in_daemon_thread(partial(within_deadline, key, work, _LOAD_SECONDS))
+        loaded: LoadedConfig = await run_in_daemon_thread(partial(run_within_deadline, key, work, _LOAD_SECONDS))
         if accepts_removed and self._in_force.source.missing:
             files = [str(file) for file in self._in_force.source.missing if file not in loaded.source.digests]
             self._log.warning("removed policy files accepted", files=files)
@@ -159,12 +159,12 @@ class Reloader:
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
             self._log.warning("configuration warning", warning=warning)
         before, self._in_force = self._in_force, loaded
-        await in_daemon_thread(partial(self._report_changes, before, loaded, adopted_ms))
+        await run_in_daemon_thread(partial(self._report_changes, before, loaded, adopted_ms))
         keys = keys_needing_restart(self._running, loaded.config)
         if keys:
             self._log.warning("these changes need a restart", keys=keys)
 
-    def _report_changes(self, before: Loaded, after: Loaded, adopted_ms: int) -> None:
+    def _report_changes(self, before: LoadedConfig, after: LoadedConfig, adopted_ms: int) -> None:
         """Log and store which policies became stricter or looser, and which files changed. Blocks."""
         old, new = before.source.digests, after.source.digests
         files = {
@@ -192,7 +192,7 @@ class Reloader:
         self._log.info("policies changed", files=files, commits=commits, count=len(changes), **named)
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes), commits))
 
-    def _load(self, previous: Source, is_requested: bool) -> Loaded:
+    def _load(self, previous: Source, is_requested: bool) -> LoadedConfig:
         """Load the configuration. Blocks. Raises ConfigError."""
         loaded = self._file.read(previous)
         source = loaded.source
@@ -205,7 +205,7 @@ class Reloader:
         self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_unreadable(file)})
         return loaded
 
-    def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
+    def _only_misses_files(self, loaded: LoadedConfig, is_requested: bool) -> bool:
         """Return whether missing files are the only change.
 
         If so, nothing is compiled: the missing folder may also contain secret files, without which compiling fails.

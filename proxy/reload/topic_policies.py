@@ -47,7 +47,7 @@ class CompiledTopicPolicies:
     @property
     def rules_name_principals(self) -> bool:
         """Whether a rule of these topics depends on the principal."""
-        return any(rule.names_principals for entry in self.entries.values() for rule in entry.keys.rules or ())
+        return any(rule.depends_on_principal for entry in self.entries.values() for rule in entry.keys.rules or ())
 
     def with_changes(self, changed: Iterable[str], new: "CompiledTopicPolicies") -> "CompiledTopicPolicies":
         """Return a copy with the policies of some topics replaced, or removed if `new` has none."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.records.contents import TakenRecord
+from sluicegate.protocol.records.contents import ExtractedRecord
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import StandInRequest
@@ -34,7 +34,7 @@ class DeadLetters:
     topic: str
     source: str
     partition: int
-    records: Sequence[TakenRecord] = ()
+    records: Sequence[ExtractedRecord] = ()
     claim: ReleasableMemory | None = None
     lacking: str | None = None
     limit: str | None = None

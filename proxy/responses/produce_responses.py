@@ -5,8 +5,8 @@ entry for each partition. If the broker rejects only the stand-in, the proxy's v
 rejects the whole request, or reports a condition that it checks before the content, its entry is kept.
 
 After a broker has rejected only a stand-in, the proxy itself responds for one second to requests on the same connection
-that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for every rejected
-one.
+that are rejected as a whole (`response_without_broker`). So the broker's metrics do not count a corrupt batch for every
+rejected one.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ from sluicegate.protocol.produce_response import (
     RecordError,
     TopicKey,
     WalkedResponse,
+    build_produce_response,
     encode_rejection,
-    response_of,
+    entry_with_log_start_offset,
     walk_produce_response,
-    with_log_start,
 )
 from sluicegate.protocol.produce_versions import LOG_START_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.record_batch import (
@@ -36,7 +36,7 @@ from sluicegate.protocol.records.record_batch import (
     attributes_low_byte,
     magic_at,
 )
-from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.protocol.records.stand_in import batch_that_breaks_request, stand_in
 from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
@@ -157,7 +157,7 @@ class StandInRequest:
                     give_way,
                 )
                 give_way()
-        self._max_entries = most_entries(request)
+        self._max_entries = max_response_entries(request)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
             self._may_respond_alone = False
 
@@ -203,7 +203,7 @@ class StandInRequest:
             return
         # If a rejected batch's records could be read, it is a single, complete batch.
         is_complete = bool(finding.bad_count) and self._version >= ONE_BATCH_SINCE
-        breaking = None if is_complete else breaking_piece(records, give_way)
+        breaking = None if is_complete else batch_that_breaks_request(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
             self._breaking.add(partition_key)
@@ -211,7 +211,7 @@ class StandInRequest:
             return
         start: int | None = -1
         if self._version >= LOG_START_SINCE and finding.code in _WITH_LOG_START:
-            start = self._log_starts.offset_of(*partition_key, now_ms)
+            start = self._log_starts.recent_log_start_of(*partition_key, now_ms)
             if start is None:
                 self.asked_log_starts[partition_key] = None
         if before is None or before.stage is FaultStage.LOG:
@@ -266,7 +266,7 @@ class StandInRequest:
         self._known_log_starts[partition_key] = log_start_offset
         self._log_starts.learn(*partition_key, log_start_offset, now_ms)
 
-    def response_alone(
+    def response_without_broker(
         self, proven: Mapping[tuple[PartitionKey, int], int], correlation_id: int, now_ms: int
     ) -> bytes | None:
         """Return the client's response, or None if the proxy must ask the broker.
@@ -278,9 +278,9 @@ class StandInRequest:
         for partition_key in self._entries:
             if not 0 <= now_ms - proven.get((partition_key, self._acks), -PROVEN_MS) < PROVEN_MS:
                 return None
-        return self.response_now(correlation_id)
+        return self.response_to_rejected_request(correlation_id)
 
-    def response_now(self, correlation_id: int) -> bytes:
+    def response_to_rejected_request(self, correlation_id: int) -> bytes:
         """Return the client's response to a request that is rejected as a whole, without asking the broker."""
         topics: dict[TopicKey, list[bytes]] = {}
         for partition_key, entry in self._entries.items():
@@ -289,7 +289,7 @@ class StandInRequest:
             partition_key: ClientError(entry.code, is_ours=True) for partition_key, entry in self._entries.items()
         }
         header_version = APIS[ApiKey.PRODUCE].response_header_version(self._version)
-        return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
+        return build_response_header(correlation_id, header_version) + build_produce_response(self._version, topics)
 
     def merged(self, response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
         """Merge the broker's response. Return the response for this client in parts. Raises MalformedMessage."""
@@ -305,11 +305,11 @@ class StandInRequest:
             self.client_errors[partition_key] = ClientError(ours.code, is_ours=True)
             self._note_proven(partition_key, entry.code)
             if ours.asks_log_start and partition_key in self._known_log_starts:
-                replaced[position] = with_log_start(ours.encoded, self._known_log_starts[partition_key])
-        return response.with_entries(replaced, client_tail(response, rewriter, client_id))
+                replaced[position] = entry_with_log_start_offset(ours.encoded, self._known_log_starts[partition_key])
+        return response.response_with_entries(replaced, client_tail(response, rewriter, client_id))
 
 
-def most_entries(request: ProduceRequest) -> int:
+def max_response_entries(request: ProduceRequest) -> int:
     """Return how many topics and partitions a response may contain.
 
     This is twice the number in the request, because a broker may group them differently.

@@ -53,7 +53,7 @@ class TopicChange:
     rejection: Callable[[Value, TopicRefusal], Value]
 
 
-def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
+def rejection_of_own_topic_changes(is_own: Callable[[Topic], bool]) -> TopicRefusal:
     """Create the refusal of a request that names a topic for which `is_own` is true."""
     message = "only sluicegate changes this topic: it stores the shared state of this cluster's proxies"
     own = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
@@ -63,7 +63,7 @@ def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
     return TopicRefusal(lambda topic: own if is_own(topic) else others, of_cluster)
 
 
-def refusal_of_all(message: str) -> TopicRefusal:
+def rejection_of_all_topic_changes(message: str) -> TopicRefusal:
     """Create the refusal of every request, because the cluster does not support it."""
     error = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "error_message": message}
     return TopicRefusal(lambda _: error, error)

@@ -10,7 +10,7 @@ from typing import Any
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.response_walks import topics_in
+from sluicegate.protocol.response_walks import topics_in_metadata_response
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_REQUESTED_IDS = 1000
@@ -104,4 +104,4 @@ def metadata_request(topic_ids: list[bytes], correlation_id: int) -> bytes:
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
     """Return the (id, name) pairs in the response to `metadata_request`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_METADATA_VERSION)
-    return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]
+    return topics_in_metadata_response(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]

@@ -36,7 +36,7 @@ _ENDS = "the rules process has ended with the proxy"
 
 
 class EvaluationThread:
-    """Runs evaluations. The thread and its process start with the first evaluation, or with `start_for`.
+    """Runs evaluations. The thread and its process start with the first evaluation, or with `start_with_kinds`.
 
     The process ends after `idle_seconds` without an evaluation, and restarts with the next one.
     """
@@ -66,7 +66,7 @@ class EvaluationThread:
         self._evaluations = LimitedEvaluations(limits, reports, now, self._ask)
         self._last: tuple[Account, float] | None = None
 
-    def start_for(self, kinds: frozenset[EvaluatorKind]) -> None:
+    def start_with_kinds(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
         with self._changed:
             self._want(kinds)
@@ -117,7 +117,9 @@ class EvaluationThread:
             if account is None:
                 if len(self._accounts) >= _MOST_ACCOUNTS:
                     now = self._now()
-                    del self._accounts[min(self._accounts, key=lambda each: self._accounts[each].served(now))]
+                    del self._accounts[
+                        min(self._accounts, key=lambda each: self._accounts[each].decayed_work_seconds(now))
+                    ]
                 account = self._accounts[client] = Account()
             return account
 

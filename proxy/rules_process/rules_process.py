@@ -24,7 +24,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome, NoRulesReports, RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
-from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, VerdictAhead, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, PrecomputedVerdict, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -62,7 +62,7 @@ class RulesProcess:
 
     def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
-        self._thread.start_for(kinds)
+        self._thread.start_with_kinds(kinds)
 
     def compile(self, specification: Specification) -> EvaluationResponse:
         """Compile a new schema and return the response, which includes its cost.
@@ -110,7 +110,9 @@ class RulesProcess:
         spent.evaluating_seconds += response.seconds
         return response.words
 
-    def look_ahead(self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]) -> None:
+    def evaluate_ahead(
+        self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]
+    ) -> None:
         """Evaluate the subjects of the next calls of `ask` together, which takes fewer messages to the process.
 
         Each subject gets the same verdict as in a separate evaluation, and is charged when `ask` is called for it. If
@@ -120,7 +122,7 @@ class RulesProcess:
         """
         self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
-        verdicts: dict[Hashable, VerdictAhead] = {}
+        verdicts: dict[Hashable, PrecomputedVerdict] = {}
         spent.ahead[specification.number, operation] = verdicts
         rest = tuple(dict.fromkeys(subjects))
         while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.uncharged_seconds) > 0:
@@ -134,10 +136,10 @@ class RulesProcess:
                     self._check_had_all(error, request, left)
                 failure = error.with_traceback(None)  # its traceback refers to this frame, and so to all subjects
             for subject, response in zip(rest, evaluation.done, strict=False):
-                verdicts[subject] = VerdictAhead(response.words, response.seconds)
+                verdicts[subject] = PrecomputedVerdict(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]
             if failure is not None:
-                verdicts[rest[0]] = VerdictAhead(
+                verdicts[rest[0]] = PrecomputedVerdict(
                     failure, self.limits.seconds if isinstance(failure, TooCostly) else 0.0
                 )
                 return
@@ -180,7 +182,7 @@ class RulesProcess:
 
     def _waited_for(self, evaluation: Evaluation) -> EvaluationResponse:
         with suppress(NotInTime):
-            return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
+            return self._wait_budget.wait_without_charge(evaluation.future, _TURN_SECONDS)
         if evaluation.future.cancel():  # the evaluation has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
-        return self._wait_budget.wait_uncounted(evaluation.future, _MOST_SECONDS)
+        return self._wait_budget.wait_without_charge(evaluation.future, _MOST_SECONDS)

@@ -32,13 +32,13 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
+    ConvertibleToJson,
     ExpressionOfSchema,
     Formats,
     HasExpressions,
     HasFormats,
     HasJsonEncoding,
     HasNativeContentCheck,
-    ReadAsJson,
     SchemaUnusable,
 )
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -46,8 +46,8 @@ from sluicegate.validation.rules.schemas.inline_rules import (
     HasInlineRules,
     PlacedRules,
     RulePlace,
-    inline_rules_of_text,
-    unusable_rules_of,
+    describe_unusable_rules,
+    inline_rules_in_source,
 )
 
 _EXPRESSIONS: Final = {
@@ -76,7 +76,7 @@ class StoppableContent:
         self._json_encoded: StoppableContent | None = None
 
     @property
-    def compiled_here(self) -> Content | None:
+    def content_compiled_in_process(self) -> Content | None:
         """The schema in this process, or None if it is too costly to compile here."""
         return self._content
 
@@ -94,19 +94,19 @@ class StoppableContent:
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
-    def annotating_formats(self, budget: StepBudget) -> Content:
+    def content_with_format_annotations(self, budget: StepBudget) -> Content:
         """Return the schema with formats as annotations (`HasFormats`)."""
         given, content = self._specification, self._content
         if given.kind is not EvaluatorKind.JSON:
             return self
         if self._annotating is None:
-            here = content.annotating_formats(budget) if isinstance(content, HasFormats) else None
+            here = content.content_with_format_annotations(budget) if isinstance(content, HasFormats) else None
             options = {**given.options, FORMATS: Formats.ANNOTATE}
             specification = Specification(given.kind, given.text, given.references, given.name, options)
             self._annotating = StoppableContent(specification, here, self._process)
         return self._annotating
 
-    def json_encoded(self) -> Content:
+    def json_encoding_content(self) -> Content:
         """Return the schema for data in JSON encoding (`HasJsonEncoding`).
 
         Schemas other than Avro are returned unchanged.
@@ -115,18 +115,18 @@ class StoppableContent:
         if given.kind is not EvaluatorKind.SERIALIZED_AVRO:
             return self
         if self._json_encoded is None:
-            here = content.json_encoded() if isinstance(content, HasJsonEncoding) else content
+            here = content.json_encoding_content() if isinstance(content, HasJsonEncoding) else content
             options = {**given.options, JSON_ENCODING: True}
             specification = Specification(given.kind, given.text, given.references, given.name, options)
             self._json_encoded = StoppableContent(specification, here, self._process)
         return self._json_encoded
 
-    def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
+    def evaluate_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
         """Validate together the subjects that need the rules process."""
         content = self._content
         if content is not None:
             subjects = [data for data in subjects if exceeds_limit(content.fault, data, LimitedSteps(budget))]
-        self._process.look_ahead(self._specification, RulesOperation.FAULT, subjects)
+        self._process.evaluate_ahead(self._specification, RulesOperation.FAULT, subjects)
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the fault in `data`, or None. Raises Outage and SchemaError."""
@@ -187,7 +187,7 @@ class StoppableContent:
         specification = Specification(EvaluatorKind.INLINE_RULES, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
-    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema with their places.
 
         The result is empty for a Protobuf schema that is too costly to compile here. In other such schemas the rules
@@ -195,15 +195,15 @@ class StoppableContent:
         """
         content, given = self._content, self._specification
         if content is not None:
-            return content.placed_rules(changes) if isinstance(content, HasInlineRules) else PlacedRules(())
+            return content.rules_with_places(changes) if isinstance(content, HasInlineRules) else PlacedRules(())
         texts = (given.text, *dict(given.references).values())
-        rules = tuple(rule for text in texts for rule in inline_rules_of_text(text))
+        rules = tuple(rule for text in texts for rule in inline_rules_in_source(text))
         return PlacedRules([RulePlace(None, rules, is_uncertain=bool(changes))])
 
-    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Create the condition that values match a JSON Schema after conversion to JSON. Raises RuleUnusable."""
         content, given = self._content, self._specification
-        inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
+        inline = content.matches_json_schema_as_json(json_schema) if isinstance(content, ConvertibleToJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
         specification = Specification(EvaluatorKind.AS_JSON, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
@@ -230,7 +230,7 @@ class StoppableRule:
         self.is_slow = rule.is_slow
         evaluation = StoppableExpression(specification, rule, process)
         self.fault = evaluation.fault
-        self.look_ahead = evaluation.look_ahead
+        self.evaluate_ahead = evaluation.evaluate_ahead
         self.description = evaluation.description
 
 
@@ -249,7 +249,7 @@ class StoppableExpression:
         WaitNotAllowed.
         """
         if self._inline is not None:
-            return unusable_rules_of(self._inline)
+            return describe_unusable_rules(self._inline)
         try:
             return self._process.compile(self._specification).words or ""
         except TooCostly as error:
@@ -275,12 +275,12 @@ class StoppableExpression:
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
-    def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
+    def evaluate_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
         """Evaluate together the records that need the rules process."""
         inline = self._inline
         if inline is not None:
             records = [each for each in records if exceeds_limit(with_limit, inline.fault, each)]
-        self._process.look_ahead(self._specification, RulesOperation.FAULT, map(fields_of, records))
+        self._process.evaluate_ahead(self._specification, RulesOperation.FAULT, map(fields_of, records))
 
     def description(self, record: RuledRecord) -> str | None:
         if self._inline is not None:

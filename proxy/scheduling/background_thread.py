@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import monotonic, thread_time
 from typing import Any
 
-from sluicegate.protocol.records.codecs.decompression_budget import OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import WouldBlockOtherWork
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
@@ -82,7 +82,7 @@ class BackgroundThread:
         result, error = None, None
         try:
             result = job.work(turn.give_way)
-        except OutOfTime:
+        except WouldBlockOtherWork:
             with self._changing:
                 self._long.add(job)
             return
@@ -106,9 +106,9 @@ class _ShortTurn:
         return thread_time() - self._began
 
     def give_way(self) -> None:
-        """Yield to other threads. Raises OutOfTime if the job is not short."""
+        """Yield to other threads. Raises WouldBlockOtherWork if the job is not short."""
         if self.seconds > _SHORT_SECONDS:
-            raise OutOfTime
+            raise WouldBlockOtherWork
         self._turns.give_way()
 
 

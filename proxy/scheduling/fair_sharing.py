@@ -29,13 +29,13 @@ class Account:
         self.is_new = True
         self.last_seconds = 0.0
 
-    def served(self, now: float) -> float:
+    def decayed_work_seconds(self, now: float) -> float:
         """Return the decayed work in seconds."""
         return self._served * math.exp2((self._at - now) / _HALF_LIFE_SECONDS)
 
     def add(self, seconds: float, now: float) -> None:
         """Add work that has just been done."""
-        self._served = self.served(now) + seconds
+        self._served = self.decayed_work_seconds(now) + seconds
         self._at = now
         self.is_new = False
         self.last_seconds = seconds
@@ -93,7 +93,7 @@ class FairQueue(Generic[T]):
         if not self._waiting:
             return None
         first = self._first(now)
-        if self._waiting[first].account.served(now) - account.served(now) > seconds:
+        if self._waiting[first].account.decayed_work_seconds(now) - account.decayed_work_seconds(now) > seconds:
             return None
         return self._waiting.pop(first)
 
@@ -112,7 +112,7 @@ class FairQueue(Generic[T]):
 
 
 def _order(account: Account, now: float) -> tuple[bool, float]:
-    return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.served(now)
+    return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.decayed_work_seconds(now)
 
 
 class FairSlots:
@@ -126,7 +126,7 @@ class FairSlots:
         self._free = total
         self._taken: Counter[Hashable] = Counter()
 
-    def taken_by(self, user: Hashable) -> int:
+    def slots_taken_by(self, user: Hashable) -> int:
         """Return how many slots `user` has taken."""
         return self._taken[user]
 

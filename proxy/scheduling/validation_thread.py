@@ -16,7 +16,7 @@ from typing import Final
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import ValidationAbandoned, WouldBlockOtherWork
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
@@ -56,12 +56,12 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Set a job's result. Raises WaitNotAllowed and OutOfTime if the job must be validated elsewhere."""
+    """Set a job's result. Raises WaitNotAllowed and WouldBlockOtherWork if the job must be validated elsewhere."""
     try:
         dispatch = validate()
-    except (WaitNotAllowed, OutOfTime):
+    except (WaitNotAllowed, WouldBlockOtherWork):
         raise
-    except Abandoned:
+    except ValidationAbandoned:
         job.future.cancel()
     except BaseException as error:  # the future raises it again
         job.future.set_exception(error)
@@ -97,7 +97,7 @@ ValidateJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None], int],
 """Validates a whole job.
 
 The fourth argument lets other jobs run. The last one is the number of bytes of one record that the job may keep in
-memory. Raises Abandoned, and OutOfTime if a record is larger.
+memory. Raises Abandoned, and WouldBlockOtherWork if a record is larger.
 """
 
 
@@ -140,7 +140,7 @@ class ValidationThread:
     def check_wanted(self, job: Job) -> None:
         """Raise Abandoned if the job is no longer wanted."""
         if job.is_abandoned or self._closed:
-            raise Abandoned
+            raise ValidationAbandoned
 
     def validate_waiting(self, level: int) -> float:
         """Validate jobs that wait on a level, for a limited time. Return the CPU time (s) that they took."""
@@ -165,7 +165,7 @@ class ValidationThread:
             self._changed.notify()
 
     def _run(self) -> None:
-        with self._wait_budget.never_waiting():
+        with self._wait_budget.forbid_waiting():
             while (level := self._longest_level()) is not None:
                 if (job := self._pop(level)) is not None:
                     self._validate(job, level)
@@ -200,7 +200,7 @@ class ValidationThread:
             settle(job, validate)
         except WaitNotAllowed:
             self._elsewhere(job)
-        except OutOfTime:
+        except WouldBlockOtherWork:
             self._add(job, level + 1)
         job.account.add(turn.seconds, monotonic())
 
@@ -225,12 +225,12 @@ class _Turn:
     def give_way(self) -> None:
         """Yield to other threads, and validate shorter jobs after each time slice.
 
-        Raises Abandoned, and OutOfTime after the level's time.
+        Raises Abandoned, and WouldBlockOtherWork after the level's time.
         """
         self._thread.check_wanted(self._job)
         self._short_turns.give_way()
         if self.seconds > self._limit_seconds:
-            raise OutOfTime
+            raise WouldBlockOtherWork
         self.run_shorter_jobs()
 
     def run_shorter_jobs(self) -> None:

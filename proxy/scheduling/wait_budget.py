@@ -35,7 +35,7 @@ class WaitBudgetExceeded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictAhead:
+class PrecomputedVerdict:
     """A rule's verdict on its next question: a fault, None, or an exception to raise.
 
     `seconds` is the CPU time, which is charged when the question is asked.
@@ -55,7 +55,7 @@ class RulesSpending:
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
         self.compiling_seconds = 0.0
-        self.ahead: dict[Hashable, dict[Hashable, VerdictAhead]] = {}
+        self.ahead: dict[Hashable, dict[Hashable, PrecomputedVerdict]] = {}
 
     @property
     def uncharged_seconds(self) -> float:
@@ -92,7 +92,7 @@ class WaitBudget:
         self._of_thread = _OfThread()
 
     @contextmanager
-    def never_waiting(self) -> Iterator[None]:
+    def forbid_waiting(self) -> Iterator[None]:
         """Return a context manager in which the thread never waits."""
         with self._being(_Waits.NEVER):
             yield
@@ -135,7 +135,7 @@ class WaitBudget:
         budget = self._of_thread.waits
         return budget.spent if isinstance(budget, _RequestBudget) else RulesSpending()
 
-    def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
+    def wait_without_charge(self, future: "Future[T]", seconds: float) -> T:
         """Return the future's result without charging the budget.
 
         Raises the future's error, TimeoutError after `seconds`, and WaitNotAllowed.

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
+from sluicegate.protocol.records.codecs.decompression_budget import ValidationAbandoned
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget
@@ -89,7 +89,7 @@ class WaitingThreads(Generic[J]):
 
     def _next(self) -> J | None:
         """Return a job that may start, and take its slot. The job belongs to the client with the fewest threads."""
-        who = min(self._jobs, key=self._places.taken_by, default=None)
+        who = min(self._jobs, key=self._places.slots_taken_by, default=None)
         if who is None or not self._places.has_slot_for(who):
             return None
         jobs = self._jobs.pop(who)
@@ -104,7 +104,7 @@ class WaitingThreads(Generic[J]):
 
         def give_way() -> None:
             if job.is_abandoned or self._closed:
-                raise Abandoned
+                raise ValidationAbandoned
             self._validating.release()
             try:
                 turns.give_way()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from uuid import uuid4
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import VERSION
@@ -27,7 +27,7 @@ def make_announcer(
     """
     instance, started_ms = uuid4().hex, _now_ms()
     admin = "" if config.admin.listen is None else str(config.admin.listen)
-    of: Loaded | None = None
+    of: LoadedConfig | None = None
     policies = ""
 
     def announcement() -> Presence:
@@ -57,7 +57,7 @@ def make_announcer(
     return announcement
 
 
-def policies_digest(loaded: Loaded) -> str:
+def policies_digest(loaded: LoadedConfig) -> str:
     """Return a short digest of the policies.
 
     Proxies with equal policies have equal digests, even if their addresses differ.

@@ -13,7 +13,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.network.connection_limit import most_connections
+from sluicegate.proxy.network.connection_limit import effective_max_connections
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reporting.events.violation_event import EventNumbering
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
@@ -44,7 +44,7 @@ from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget, new_read_buffer
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
+from sluicegate.proxy.session.outlets import DescribePeer, EventLoopFunctions, Timer
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.dependencies import DeadLetterSink, OnInternalError, ProduceDependencies
@@ -52,7 +52,7 @@ from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.topic_settings import TopicSettings
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
-from sluicegate.validation.from_keys import limits_of
+from sluicegate.validation.from_keys import validation_limits_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.validated_request import ValidatedRequest
 
@@ -68,13 +68,13 @@ class Runtime:
     """The proxy's environment: asyncio and the system in a process, or a script in a test.
 
     `call_soon`, `call_later` and `from_thread` are functions of an event loop. `now_ms` returns the time against which
-    records are validated. `seconds` returns monotonic seconds. `why_lost` returns the reason to log for a broker's
-    disconnect, if there is one. `make_settings` is None if topic settings are not read from the cluster. `dead_letters`
-    is the destination of bad records, and `quarantine` contains the results of writing them. `waiting_records` contains
-    the clients that wait for registries. `wait_budget` limits the waits of rules. `keep_trace` receives the traces of
-    sampled requests; it is None without tracing. `topic_settings` contains the policies that are set as topic settings;
-    it is None if the proxies share no state. `mock_advice` has the same meaning as in RequestDependencies. `chance`
-    returns a random number from 0 to 1.
+    records are validated. `seconds` returns monotonic seconds. `tls_disconnect_reason` returns the reason to log for a
+    broker's disconnect, if there is one. `make_settings` is None if topic settings are not read from the cluster.
+    `dead_letters` is the destination of bad records, and `quarantine` contains the results of writing them.
+    `waiting_records` contains the clients that wait for registries. `wait_budget` limits the waits of rules.
+    `keep_trace` receives the traces of sampled requests; it is None without tracing. `topic_settings` contains the
+    policies that are set as topic settings; it is None if the proxies share no state. `mock_advice` has the same
+    meaning as in RequestDependencies. `chance` returns a random number from 0 to 1.
     """
 
     call_soon: Callable[..., Any]
@@ -83,7 +83,7 @@ class Runtime:
     dial: Dial
     describe_client: DescribePeer
     describe_broker: DescribePeer
-    why_lost: Callable[[Exception | None], str | None]
+    tls_disconnect_reason: Callable[[Exception | None], str | None]
     make_settings: Callable[[RulesInForce], TopicSettingsReader] | None = None
     dead_letters: DeadLetterSink | None = None
     quarantine: WriteHealth = field(default_factory=WriteHealth)
@@ -133,7 +133,9 @@ def assemble_proxy(
     lateness = LoopLateness(runtime.call_soon, runtime.seconds)
     pacer = Pacer(runtime.call_soon, lateness)
     connecting = Pacer(runtime.call_soon, lateness, _CONNECTS_AT_ONCE)
-    ordinary = make_ordinary_requests(limits_of(config), limits.max_request_partitions, runtime.now_ms, rules)
+    ordinary = make_ordinary_requests(
+        validation_limits_of(config), limits.max_request_partitions, runtime.now_ms, rules
+    )
     labels = TopicLabels(
         counters, names.is_known, configured_topic_names(config), topic_labels_per_worker(config.workers)
     )
@@ -166,7 +168,7 @@ def assemble_proxy(
     scheduler = Scheduler(
         names.by_id,
         rules,
-        limits_of(config),
+        validation_limits_of(config),
         runtime.now_ms,
         prepare,
         runtime.call_soon,
@@ -204,7 +206,7 @@ def assemble_proxy(
     budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
     dependencies = SessionDependencies(
         limits=limits,
-        loop=LoopCalls(runtime.call_soon, runtime.call_later, pacer.later),
+        loop=EventLoopFunctions(runtime.call_soon, runtime.call_later, pacer.later),
         lateness=lateness,
         read_buffer=new_read_buffer(),
         frames=FramePool(pacer.later),
@@ -212,9 +214,9 @@ def assemble_proxy(
         dial=runtime.dial,
         describe_client=runtime.describe_client,
         describe_broker=runtime.describe_broker,
-        why_lost=runtime.why_lost,
+        tls_disconnect_reason=runtime.tls_disconnect_reason,
         chance=runtime.chance,
-        admission=Admission(most_connections(limits), limits.max_connections_per_address),
+        admission=Admission(effective_max_connections(limits), limits.max_connections_per_address),
         in_flight=InFlightLimit(
             limits.max_in_flight_total, runtime.call_later, log.log_paused_client, counters.limits_reached
         ),

@@ -9,7 +9,7 @@ import structlog
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
 from sluicegate.proxy.network.tls.certificates import OwnExpiries, own_expiries
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -76,7 +76,7 @@ class ClusterWatch:
         self._leading_back.listener = None
         found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
         self._found(found)
-        expiries = await in_daemon_thread(self._expiries)  # reading files may take seconds
+        expiries = await run_in_daemon_thread(self._expiries)  # reading files may take seconds
         self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
         self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
         self._status.end(Condition.STARTING)
@@ -146,7 +146,9 @@ class ClusterWatch:
 
         Clients are served as long as one broker has a port.
         """
-        closed = {f"broker {node_id}": reason for node_id, reason in self._listeners.without_port(node_ids).items()}
+        closed = {
+            f"broker {node_id}": reason for node_id, reason in self._listeners.brokers_without_port(node_ids).items()
+        }
         details = {broker: f"{broker}: {reason}" for broker, reason in closed.items()}
         all_closed = None
         if details and len(details) == len(node_ids):

@@ -9,7 +9,7 @@ from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate,
 from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain
 from sluicegate.proxy.network.listeners import Acceptor, Bind, Listeners
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import RequestedNames, TlsContext, context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsContext, context_for_clients
 from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.responses.broker_addresses import AddressBook
@@ -34,7 +34,7 @@ class Frontend:
         self._counters = counters
         self.listeners = Listeners(config.listen, self._accept, bind)
         self.book = AddressBook(config.upstream.brokers, self.listeners.offer)
-        self.requested_names = RequestedNames()
+        self.requested_names = RequestedServerNames()
         self.tls: TlsContext | None = None
         self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
         self._handshakes = pending_handshakes_of(config.limits, counters.limits_reached, counters.closed_by_limit)
@@ -44,7 +44,7 @@ class Frontend:
         self._sockets: PlainSockets | None = None
 
     def read_certificate(self) -> None:
-        """Read the certificate that clients receive. Raises BadTlsFiles."""
+        """Read the certificate that clients receive. Raises TlsFilesError."""
         if self._config.listen.tls is not None:
             self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
 
@@ -86,7 +86,7 @@ class Frontend:
         )
 
     def _route(self, listener: int | None, server_name: str | None) -> Route:
-        node_id = listener if listener is not None else self.listeners.node_named(server_name)
+        node_id = listener if listener is not None else self.listeners.node_id_of_host(server_name)
         if node_id is None:
             return Route("bootstrap", lambda _: self._bootstrap.next_order())
         return Route(f"broker {node_id}", partial(self.book.addresses_for, node_id))

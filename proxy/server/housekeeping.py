@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.write_health import WriteHealth
@@ -133,7 +133,7 @@ class Housekeeping:
         """Use certificates that were renewed on disk for new connections."""
         await asyncio.sleep(_CERTIFICATES_SECONDS)
         for context in self._certificates:
-            await in_daemon_thread(context.follow)
+            await run_in_daemon_thread(context.follow)
 
     async def _end_suspensions(self) -> None:
         """End the suspensions whose end time has passed."""

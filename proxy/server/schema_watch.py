@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.status.condition import Condition
@@ -35,7 +35,7 @@ class SchemaWatch:
 
     async def repeat_look_ups(self) -> None:
         """Survey all registries, then wait."""
-        self.apply_results(await in_daemon_thread(self._surveys.survey_all))
+        self.apply_results(await run_in_daemon_thread(self._surveys.survey_all))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
     def apply_results(self, results: Sequence[SurveyResult]) -> None:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import structlog
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
 from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
 from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
-from sluicegate.proxy.network.upstream import Dialler, why_lost
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_brokers
+from sluicegate.proxy.network.upstream import Dialler, tls_disconnect_reason
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
@@ -53,7 +53,7 @@ from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_m
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
@@ -150,7 +150,7 @@ class Server:
             raise RuntimeError("the proxy was not started")
         return self._started
 
-    def check(self, loaded: Loaded) -> None:
+    def check(self, loaded: LoadedConfig) -> None:
         """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
 
@@ -165,7 +165,7 @@ class Server:
         Return a function that puts them in force. Raises RuleUnusable.
         """
         parts, state, topics = self._running.parts, self._running.state, self._running.topics
-        configured = await in_daemon_thread(lambda: self._configured(config, source))
+        configured = await run_in_daemon_thread(lambda: self._configured(config, source))
         of_topics = await topics.compile_all(configured)
 
         def activate_policies() -> None:
@@ -194,12 +194,12 @@ class Server:
     def _configured(self, config: Config, source: Source) -> ConfiguredPolicies:
         """Compile a configuration. Read the rules' files unless `source` has read them. Raises RuleUnusable."""
         maker = self._rule_makers.create_rule_maker(config.registries, source.schemas)
-        return ConfiguredPolicies(config, file_policies_of(config, maker, source), maker, source)
+        return ConfiguredPolicies(config, compile_file_policies(config, maker, source), maker, source)
 
     def _query_of_policies(self) -> PolicyQuery:
         """Create an object that explains the policies in force, with the cluster's settings and current suspensions."""
         rules = self._running.parts.rules
-        query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
+        query = self._policy_query or PolicyQuery(LoadedConfig(self._config, self._source, (), ()))
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
         return query
 
@@ -257,7 +257,7 @@ class Server:
             self._frontend.read_certificate()
             if self._config.upstream.tls is not None:
                 self._broker_tls = context_for_brokers(self._config.upstream.tls)
-        except BadTlsFiles as error:
+        except TlsFilesError as error:
             raise CannotStart(str(error)) from error
 
     def _open_ports(self, enforcement: Enforcement) -> None:
@@ -405,7 +405,7 @@ class Server:
             dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
             describe_client=ClientIntroduction(self._frontend.requested_names),
             describe_broker=describe_broker,
-            why_lost=why_lost,
+            tls_disconnect_reason=tls_disconnect_reason,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=outputs.dead_letters,
             quarantine=outputs.quarantine,

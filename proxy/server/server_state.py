@@ -70,7 +70,7 @@ class ServerState:
             conditions=condition_gauges(active),
             clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
             topic_owners=find_topic_owners(counters, self._parts.rules.rulebook),
-            client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.in_file.client_owners),
+            client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.file_policies.client_owners),
         )
 
     def live_state(self, query: LiveQuery) -> LiveState:

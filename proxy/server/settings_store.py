@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.shared_state import SharedState
 
@@ -34,4 +34,4 @@ class SettingsStore:
         """Store changes in a thread. Return the failure of each topic whose change failed."""
         if self.shared is None:
             return dict.fromkeys((each.topic for each in changes), StoreFailure("the proxy is starting"))
-        return await in_daemon_thread(partial(self.shared.change_settings, changes, requester, CHANGE_SECONDS))
+        return await run_in_daemon_thread(partial(self.shared.change_settings, changes, requester, CHANGE_SECONDS))

@@ -111,7 +111,7 @@ class TopicPoliciesInForce:
 
     def _activate(self, compiled: CompiledTopicPolicies) -> None:
         self.compiled = compiled
-        self._rules.adopt(self.configured.file.with_topics(compiled.policies, compiled.rules_name_principals))
+        self._rules.adopt(self.configured.file.with_topic_policies(compiled.policies, compiled.rules_name_principals))
         problems = self.compiled.problems
         named = dict(list(problems.items())[:_MOST_NAMED])
         if len(problems) > len(named):

@@ -14,7 +14,7 @@ from functools import cache
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
-from sluicegate.protocol.response_walks import code_at, codes_in
+from sluicegate.protocol.response_walks import error_code_position, error_codes_in
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import WALKED, InFlightRequest
 from sluicegate.proxy.session.reports import BrokerErrorSink
@@ -27,7 +27,7 @@ def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFli
     """Make the proxy read the error codes in the response to `in_flight`, and return `in_flight`."""
     in_flight.api_key = api_key
     in_flight.version = version
-    in_flight.code_at = code_position(api_key, version)
+    in_flight.error_code_position = code_position(api_key, version)
     return in_flight
 
 
@@ -41,7 +41,7 @@ def code_position(api_key: int, version: int) -> int:
         return WALKED
     if api_key == ApiKey.FIND_COORDINATOR:
         return 0  # the code that rewrites the response reports them
-    at = code_at(api_key, version)
+    at = error_code_position(api_key, version)
     return 0 if at is None else CORRELATION_ID_BYTES + APIS[api_key].response_header_version(version) + at
 
 
@@ -60,7 +60,7 @@ class BrokerErrors:
 
     def read(self, in_flight: InFlightRequest, frame: bytes | bytearray | memoryview) -> None:
         """Count the error codes in a response, or in the beginning of a response. `frame` has no size prefix."""
-        at = in_flight.code_at
+        at = in_flight.error_code_position
         if at > 0:
             code = (
                 int.from_bytes(frame[at : at + _CODE_BYTES], "big", signed=True)
@@ -74,7 +74,7 @@ class BrokerErrors:
             head = frame if isinstance(frame, bytearray) else bytes(frame[:_MOST_WALKED_BYTES])
             with suppress(MalformedMessage):  # the handler of this response rejects it
                 body_at = response_body_at(head, APIS[api_key].response_header_version(version))
-                self.count_codes(api_key, codes_in(api_key, version, head, body_at))
+                self.count_codes(api_key, error_codes_in(api_key, version, head, body_at))
 
     def count_codes(self, api_key: int, codes: Iterable[int]) -> None:
         """Count a response's distinct error codes, except 0 (no error)."""

@@ -38,7 +38,7 @@ cdef class Connection:
     cpdef write(self, object data)
 
     @cython.locals(outlet=DirectOutlet)
-    cdef int pass_on(self, const char *data, Py_ssize_t size) except -1
+    cdef int send_from_buffer(self, const char *data, Py_ssize_t size) except -1
 
     cpdef get_buffer(self, object sizehint)
 

@@ -11,11 +11,11 @@ frame is read into its own buffer.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.framing import FrameReader
 from sluicegate.proxy.session.outlets import (
     DescribePeer,
-    LoopCalls,
+    EventLoopFunctions,
     PeerInfo,
     Timer,
     Transport,
@@ -37,7 +37,7 @@ class ConnectionOwner(Protocol):
         Not called if the reader is settled.
         """
 
-    def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
+    def on_sender_error(self, connection: "Connection", error: ProtocolViolation) -> None:
         """Called when the peer violated the protocol."""
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None:
@@ -61,7 +61,7 @@ class _NoOwner:
 
     def on_bytes_taken(self, connection: "Connection") -> None: ...
 
-    def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
+    def on_sender_error(self, connection: "Connection", error: ProtocolViolation) -> None: ...
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None: ...
 
@@ -97,7 +97,7 @@ class Connection:
         reader: FrameReader,
         shared_buffer: memoryview,
         describe_peer: DescribePeer,
-        loop: LoopCalls,
+        loop: EventLoopFunctions,
     ) -> None:
         """`shared_buffer` is the read buffer while no frame is gathered.
 
@@ -136,14 +136,14 @@ class Connection:
         return self._transport is not None
 
     @property
-    def mid_frame(self) -> bool:
+    def is_mid_frame(self) -> bool:
         """Whether part of a frame has been received."""
-        return self._reader.mid_frame
+        return self._reader.is_mid_frame
 
     @property
-    def mid_pass(self) -> bool:
+    def is_mid_streamed_frame(self) -> bool:
         """Whether part of a frame has been forwarded."""
-        return self._reader.mid_pass
+        return self._reader.is_mid_streamed_frame
 
     @property
     def is_gathering(self) -> bool:
@@ -164,9 +164,9 @@ class Connection:
         return self._backlog
 
     @property
-    def frames_ended(self) -> int:
+    def complete_frame_count(self) -> int:
         """The number of complete frames."""
-        return self._reader.frames_ended
+        return self._reader.complete_frame_count
 
     @property
     def is_paused(self) -> bool:
@@ -188,7 +188,7 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
 
-    def pass_on(self, data: bytes, size: int) -> None:
+    def send_from_buffer(self, data: bytes, size: int) -> None:
         """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them now."""
         transport: object = self._transport
         if isinstance(transport, DirectOutlet):
@@ -332,12 +332,12 @@ class Connection:
         try:
             if self._into_frame:
                 self._into_frame = False
-                self._reader.gathered(nbytes)
+                self._reader.process_gathered_bytes(nbytes)
             else:
                 self._receive(self._shared, nbytes)
             if not self._reader.settled:
                 self._owner.on_bytes_taken(self)
-        except SenderError as error:
+        except ProtocolViolation as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
             self._owner.on_internal_error(self, error)
@@ -386,7 +386,7 @@ class Connection:
         try:
             self._receive(memoryview(backlog), len(backlog))
             self._owner.on_bytes_taken(self)
-        except SenderError as error:
+        except ProtocolViolation as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
             self._owner.on_internal_error(self, error)

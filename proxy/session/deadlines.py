@@ -153,7 +153,7 @@ class RequestWaits(Protocol):
     """A client's waiting requests, and the waits that they cause for other connections."""
 
     @property
-    def holds_what_others_wait_for(self) -> bool: ...
+    def blocks_other_connections(self) -> bool: ...
 
     @property
     def other_connections_wait(self) -> bool: ...
@@ -167,22 +167,26 @@ class ResponseWaits(Protocol):
 
 
 def snapshot_of(
-    client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
+    client: Connection,
+    broker: Connection,
+    requests: RequestWaits,
+    responses: ResponseWaits,
+    waiting_request_number: int | None,
 ) -> DeadlineSnapshot:
     """Return a session's current waits.
 
-    `busy_with` is the number of the request that the proxy is handling, or None if there is none.
+    `waiting_request_number` is the number of the request that the proxy is handling, or None if there is none.
     """
     response: tuple[bool, int] | None = None
-    if broker.mid_frame and not broker.is_paused:
-        response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
+    if broker.is_mid_frame and not broker.is_paused:
+        response = (True, broker.complete_frame_count) if broker.is_gathering else (False, broker.bytes_in)
     # If a quota pauses the client, its request's deadline starts when reading resumes.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_QUEUE in client.pause_reasons
     return DeadlineSnapshot(
-        request=client.frames_ended if client.mid_frame and not waits else None,
-        held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
+        request=client.complete_frame_count if client.is_mid_frame and not waits else None,
+        held_of_request=client.bytes_in if requests.blocks_other_connections and not waits else None,
         response=response,
-        dealt_with=busy_with,
+        dealt_with=waiting_request_number,
         unsent=broker.unsent_bytes if broker.is_full else None,
         other_connections_wait=requests.other_connections_wait,
         unread=client.unsent_bytes if client.is_full and responses.other_connections_wait else None,

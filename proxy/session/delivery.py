@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sluicegate.protocol.framing import Parts, frame_of, size_prefix
+from sluicegate.protocol.framing import Parts, build_frame, size_prefix
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -34,7 +34,7 @@ class Delivery:
         self._finish = finish
         self._trace = trace
 
-    def in_turn(self, in_flight: InFlightRequest) -> None:
+    def respond_in_turn(self, in_flight: InFlightRequest) -> None:
         """Queue a request to which the proxy itself responds."""
         self._queue.add(in_flight)
         self.flush_ready()
@@ -44,11 +44,11 @@ class Delivery:
         if self._trace is not None:
             self._trace.record_end_cause(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)
-        self.in_turn(InFlightRequest(closes=True))
+        self.respond_in_turn(InFlightRequest(closes=True))
 
     def flush_ready(self) -> None:
         """Send all responses whose turn has come, unless a broker's response has been sent in part."""
-        if self._broker.mid_frame:
+        if self._broker.is_mid_frame:
             return
         while (in_flight := self._queue.pop_ready()) is not None:
             if in_flight.closes:
@@ -63,7 +63,7 @@ class Delivery:
         if self._trace is not None:
             self._trace.trace_response(_head_of(response), size)
         if size <= _JOINED_BYTES:
-            self._client.write(frame_of(*response))
+            self._client.write(build_frame(*response))
         else:
             self._client.write_parts((size_prefix(response), *response))
 

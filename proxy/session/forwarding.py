@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Any, Protocol
 
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.framing import Parts, frame_of, size_prefix
+from sluicegate.protocol.framing import Parts, build_frame, size_prefix
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 
 _SIZE = Struct(">i")
@@ -55,7 +55,7 @@ class Forwarding:
     def frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:
         """Send any other request in one write."""
         self._queue.add(in_flight)
-        self._broker.write(frame_of(frame))
+        self._broker.write(build_frame(frame))
 
     def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], before: Parts = ()) -> None:
         """Send a changed request. `before` consists of complete frames from the proxy itself, which are sent first."""

@@ -13,7 +13,7 @@ cdef class InFlightRequest:
     cdef public double sent_at
     cdef public int api_key
     cdef public int stands_for
-    cdef public int code_at
+    cdef public int error_code_position
     cdef public int version
     cdef public object ended
     cdef public object sender

@@ -21,7 +21,7 @@ ANY_CORRELATION_ID = -(1 << 40)
 WALKED = -1
 """Takes the place of an error code's position if a response has several codes.
 
-`sluicegate.protocol.response_walks.codes_in` finds them all.
+`sluicegate.protocol.response_walks.error_codes_in` finds them all.
 """
 
 # The initial capacity, which is enough for most connections. Capacities are powers of two.
@@ -40,9 +40,9 @@ class InFlightRequest:
     `produce_version` is the version of a Produce request that was forwarded unchanged and whose response may name
     brokers. It is 0 for all other requests. `sent_at` (s) is set if the broker's response time is measured
     (`sluicegate.proxy.session.request_clock`). `stands_for` is the number of requests that the measurement represents,
-    or 0 if there is none. `code_at` is the position of the error code in the response's frame, WALKED if the response
-    has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the session ends
-    before a response arrives, `ended` is called instead of `finish`.
+    or 0 if there is none. `error_code_position` is the position of the error code in the response's frame, WALKED if
+    the response has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the
+    session ends before a response arrives, `ended` is called instead of `finish`.
 
     The last three attributes belong to Produce requests on the fast path. `batches` is the number of validated batches,
     which are counted for `sender` and `topics`. `topics` is a BatchTally, or a list of pairs of a BatchTally and its
@@ -65,7 +65,7 @@ class InFlightRequest:
         self.sent_at = 0.0
         self.api_key = 0
         self.stands_for = 0
-        self.code_at = 0
+        self.error_code_position = 0
         self.version = produce_version
         self.ended: Callable[[], None] | None = None
         self.sender: Any = None

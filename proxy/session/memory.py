@@ -66,7 +66,7 @@ class MemoryShare:
         return self.total_bytes - self._free
 
     @property
-    def is_spent(self) -> bool:
+    def has_waiting_connections(self) -> bool:
         """Whether a connection waits for bytes of this share."""
         return len(self._waiting) > 0
 
@@ -167,7 +167,7 @@ class Gathering:
     @property
     def other_connections_wait(self) -> bool:
         """Whether other connections wait for bytes of the same share."""
-        return self._share.is_spent
+        return self._share.has_waiting_connections
 
 
 def _nobody_waits() -> None: ...

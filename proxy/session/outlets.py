@@ -76,7 +76,7 @@ class Timer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LoopCalls:
+class EventLoopFunctions:
     """Functions of the event loop.
 
     `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `later` runs it in a

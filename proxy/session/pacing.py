@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.outlets import LoopCalls
+from sluicegate.proxy.session.outlets import EventLoopFunctions
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # The event loop should poll its sockets at least every two of these intervals.
@@ -119,7 +119,7 @@ class Pacer:
 class SessionTurns:
     """Makes one session wait for others. Sessions take turns by client address."""
 
-    def __init__(self, lateness: ReportsLateness, loop: LoopCalls, client: Connection) -> None:
+    def __init__(self, lateness: ReportsLateness, loop: EventLoopFunctions, client: Connection) -> None:
         self._lateness = lateness
         self._loop = loop
         self._client = client
@@ -128,7 +128,7 @@ class SessionTurns:
         """Return whether the loop is late and should poll its sockets. Count the late checks."""
         return self._lateness.check_lateness()
 
-    def pause_for_others(self, connection: Connection) -> None:
+    def pause_for_fair_share(self, connection: Connection) -> None:
         """Pause a connection until the other connections have had their turn."""
         connection.pause(PauseReason.FAIR_SHARE)
         self._loop.later(partial(connection.resume_now, PauseReason.FAIR_SHARE), self._client.address)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
@@ -37,10 +37,10 @@ class SessionCounts(Protocol):
 class SessionLines(Protocol):
     """Log lines about connections."""
 
-    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
+    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: ProtocolViolation, /) -> None:
         """Log that a client violated the protocol and that its connection is being closed."""
 
-    def log_broker_protocol_error(self, broker: str, address: str, error: SenderError, /) -> None:
+    def log_broker_protocol_error(self, broker: str, address: str, error: ProtocolViolation, /) -> None:
         """Log that a broker violated the protocol, or that the process at `address` is not a broker."""
 
     def log_rejected_login(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:

@@ -32,9 +32,11 @@ class RequestClock:
         now = self.now()
         self._times.count_time_in_proxy(api_key, now - arrived, stands_for)
         if in_flight is not None:
-            self.awaits(api_key, in_flight, now, stands_for)
+            self.record_forwarded_request(api_key, in_flight, now, stands_for)
 
-    def awaits(self, api_key: int, in_flight: InFlightRequest, now: float, stands_for: int = 1) -> None:
+    def record_forwarded_request(
+        self, api_key: int, in_flight: InFlightRequest, now: float, stands_for: int = 1
+    ) -> None:
         """Record that a request is forwarded at `now`."""
         in_flight.sent_at = now
         in_flight.api_key = api_key

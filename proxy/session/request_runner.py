@@ -2,7 +2,7 @@
 
 If an effect's result is not immediately available, the runner pauses the client, so that no later request overtakes
 this one. It resumes the client and the handler when the result arrives. An internal error is logged and closes the
-connection, so that no client waits forever. The connection's deadline limits the wait (`busy_with` in
+connection, so that no client waits forever. The connection's deadline limits the wait (`waiting_request_number` in
 `sluicegate.proxy.session.deadlines`).
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import Finish
@@ -83,7 +83,7 @@ class RequestRunner:
         client: PausedClient,
         broker: AwaitedBroker,
         report: Callable[[BaseException], None],
-        reject: Callable[[SenderError], None],
+        reject: Callable[[ProtocolViolation], None],
         settled: Callable[[], None],
     ) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class RequestRunner:
         return self._wait is not None
 
     @property
-    def busy_with(self) -> int | None:
+    def waiting_request_number(self) -> int | None:
         """The number of the request that waits, or None if no request waits or the wait is for a quota."""
         return self._requests if self._waits_for not in (None, PauseReason.QUOTA_QUEUE) else None
 
@@ -150,7 +150,7 @@ class RequestRunner:
             self._settled()
             if self._waits_for is not wait.reason:
                 self._client.resume(wait.reason)
-        except SenderError as error_of_client:
+        except ProtocolViolation as error_of_client:
             self._reject(error_of_client)
         except BaseException as raised:
             self.fail(raised)
@@ -160,9 +160,9 @@ class RequestRunner:
     def fail(self, error: BaseException) -> None:
         """Log an internal error and end the session."""
         self._report(error)
-        self.cut_off()
+        self.abort_both_connections()
 
-    def cut_off(self) -> None:
+    def abort_both_connections(self) -> None:
         """Close both connections immediately."""
         self.abandon()
         self._client.abort()

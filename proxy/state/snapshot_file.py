@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.deadline import run_within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
 from sluicegate.proxy.state.change import UnreadableChange, decode_setting_value, decode_text, decode_time, decode_topic
@@ -69,7 +69,7 @@ class SnapshotFile:
                 topic: {"topic_id": its.topic_id, "values": dict(its.values)} for topic, its in snapshot.state.settings
             },
         }
-        within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
+        run_within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
 
 
 def _replace(path: Path, text: str) -> None:

@@ -32,7 +32,7 @@ from requests.adapters import BaseAdapter
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import headers_in, is_https
+from sluicegate.config.values.http import is_https, parse_headers
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import (
     HttpResponseTooLarge,
@@ -40,7 +40,7 @@ from sluicegate.proxy.network.http_client import (
     http_failure_message,
     response_to,
 )
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
+from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 
@@ -150,7 +150,7 @@ class _BoundedAdapter(BaseAdapter):
             tls = self._context() if self._is_https else None
             with response_to("POST", str(request.url), bounds, self._all_headers(), body, tls) as response:
                 content = response.read()
-        except (PasswordUnreadable, BadTlsFiles) as error:
+        except (PasswordUnreadable, TlsFilesError) as error:
             self.reason = str(error)
             raise RequestException(self.reason) from error
         except (OSError, HTTPException) as error:
@@ -169,7 +169,7 @@ class _BoundedAdapter(BaseAdapter):
     def _all_headers(self) -> Mapping[str, str]:
         text = self._headers.get()
         try:
-            return {**(headers_in(text) if text else {}), **_OWN_HEADERS}
+            return {**(parse_headers(text) if text else {}), **_OWN_HEADERS}
         except ValueError as error:
             raise PasswordUnreadable(self._headers.key, str(error)) from None
 

@@ -26,7 +26,7 @@ from sluicegate.proxy.network.http_client import (
     http_failure_message,
     response_to,
 )
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_server
 from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMissing
 
 _MOST_BYTES = 64 << 10
@@ -93,7 +93,7 @@ class TokenEndpoint:
         """Request a token. Blocks for at most `seconds`. Raises TokenMissing."""
         try:
             status, retry_after, content = self._ask(LookUpLimits(monotonic() + seconds, _MOST_BYTES))
-        except (PasswordUnreadable, BadTlsFiles) as error:
+        except (PasswordUnreadable, TlsFilesError) as error:
             raise self._failed(str(error)) from error
         except HttpResponseTooLarge as error:
             raise self._failed(http_failure_message(error, seconds)) from error
@@ -119,7 +119,7 @@ class TokenEndpoint:
     def _ask(self, bounds: LookUpLimits) -> tuple[int, str | None, bytes]:
         """Return the status, the Retry-After header and the body.
 
-        Raises OSError, HTTPException, PasswordUnreadable and BadTlsFiles.
+        Raises OSError, HTTPException, PasswordUnreadable and TlsFilesError.
         """
         client = self._client
         form = {"grant_type": "client_credentials"} | ({"scope": client.scope} if client.scope else {})

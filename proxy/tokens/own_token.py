@@ -32,7 +32,7 @@ class Token:
 def own_token(sasl: Sasl, seconds: float) -> Token:
     """Return a valid token. A request for a new one blocks for at most `seconds`. Raises TokenMissing."""
     if sasl.oauth is None:
-        return token_in_file(sasl.current_token)
+        return read_token_file(sasl.current_token)
     return cached_token(_granted(sasl.oauth), seconds)
 
 
@@ -57,7 +57,7 @@ def _granted(oauth: OauthClient) -> TokenCache:
     return TokenCache(TokenEndpoint(configured_client(oauth, "upstream.sasl.oauth")).fetch)
 
 
-def token_in_file(source: Password) -> Token:
+def read_token_file(source: Password) -> Token:
     """Return the token in a file, which is read each time.
 
     Raises TokenMissing if there is no token or if it has expired.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 import uvloop
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.reload.config_file import ConfigFile
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run_until_signal(
-    loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+    loaded: LoadedConfig, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
 ) -> None:
     """Run until a signal. Raises CannotStart.
 
@@ -47,7 +47,7 @@ def _log_ignored_hangup() -> None:
     )
 
 
-def _server(loaded: Loaded, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
+def _server(loaded: LoadedConfig, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
     config = loaded.config
     if inherited.sockets:
         structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
@@ -58,7 +58,7 @@ def _server(loaded: Loaded, query: PolicyQuery, inherited: InheritedSockets) -> 
     return Supervisor(config, query, inherited)
 
 
-async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSockets) -> None:
+async def _run(loaded: LoadedConfig, file: ConfigFile | None, inherited: InheritedSockets) -> None:
     query = PolicyQuery(loaded)
     server = _server(loaded, query, inherited)
     stop = asyncio.Event()
@@ -72,7 +72,7 @@ async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSock
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, request_stop)
 
-    async def adopt(newest: Loaded) -> None:
+    async def adopt(newest: LoadedConfig) -> None:
         await server.adopt(newest.config, newest.source)
         query.loaded = newest
 

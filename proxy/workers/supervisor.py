@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from sluicegate.config.files.source import Problem, Source
-from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
@@ -86,10 +86,10 @@ class Supervisor:
         self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
         """`policy_query` explains the policies in force. `inherited` contains sockets that the workers share."""
-        self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
+        self._query = policy_query or PolicyQuery(LoadedConfig(config, NOWHERE, (), ()))
         self._query.read_settings = self._read_settings
         self._query.suspended = lambda: self._enforcement.in_force
-        self._places = self._query.loaded.source.only_places(POLICIES)
+        self._places = self._query.loaded.source.copy_with_places_only(POLICIES)
         self._inherited = inherited
         self._config = config
         self._log = structlog.get_logger("sluicegate")
@@ -152,7 +152,7 @@ class Supervisor:
         except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
-        self._for_workers = self._config.of_one_worker(bootstrap)
+        self._for_workers = self._config.share_of_one_worker(bootstrap)
         for index in range(1, self._config.workers + 1):
             self._start_worker(index)
         while not all(worker.takes_connections for worker in self._workers):
@@ -171,7 +171,7 @@ class Supervisor:
             workers=self._config.workers,
         )
 
-    def check(self, loaded: Loaded) -> None:
+    def check(self, loaded: LoadedConfig) -> None:
         """Check another configuration's policies.
 
         Blocks, which is allowed because this process serves no client. Raises ConfigError.
@@ -183,7 +183,7 @@ class Supervisor:
 
         Workers that are restarted later start with the new policies. Raises ConfigError.
         """
-        changed, places = self._for_workers.with_policies_of(config), source.only_places(POLICIES)
+        changed, places = self._for_workers.with_policies_of(config), source.copy_with_places_only(POLICIES)
         number = self._adoptions + 1
         compiling = list(self._workers)
         for worker in compiling:
@@ -263,7 +263,7 @@ class Supervisor:
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
-        source = self._places.only_places(POLICIES)  # with the files' current content
+        source = self._places.copy_with_places_only(POLICIES)  # with the files' current content
         process = self._workshop.Process(
             target=run_worker,
             args=(

@@ -13,7 +13,7 @@ from typing import assert_never
 import structlog
 import uvloop
 
-from sluicegate.config.disk.kept_files import adopt_contents
+from sluicegate.config.disk.kept_files import adopt_contents_of_other_process
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
@@ -67,7 +67,7 @@ def run_worker(
     # Ctrl-C reaches the whole process group, and the supervisor passes it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reserve_descriptors()
-    adopt_contents(source.kept)
+    adopt_contents_of_other_process(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
     with queue_log_lines(config.log):
         uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source, settings).run())
@@ -185,7 +185,7 @@ class _Worker:
     async def _compile(self, message: Compile) -> str | None:
         """Return why the policies cannot be used, or None if they can."""
         self._compiled = None
-        adopt_contents(message.source.kept)
+        adopt_contents_of_other_process(message.source.kept)
         try:
             self._compiled = message.number, await self._server.compiled(message.config, message.source)
         except RuleUnusable as error:

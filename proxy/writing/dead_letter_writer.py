@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.protocol.records.contents import TakenRecord
+from sluicegate.protocol.records.contents import ExtractedRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.waiting_clients import make_waiting_names
@@ -32,7 +32,11 @@ from sluicegate.proxy.writing.topic_writer import (
     TopicWriter,
     check_client_library,
 )
-from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause, as_written
+from sluicegate.validation.dispositions.quarantine import (
+    DeadLetterHeader,
+    ViolationCause,
+    headers_as_librdkafka_writes_them,
+)
 from sluicegate.validation.validated_request import Place
 
 Failures = dict[Place, str]
@@ -188,7 +192,7 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
 
 
 def dead_letter_headers(
-    record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
+    record: ExtractedRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
 ) -> list[Header]:
     """Return a dead letter's headers.
 
@@ -196,12 +200,12 @@ def dead_letter_headers(
     return the last of several headers with the same name, so the proxy's headers apply even after an earlier
     quarantine. Calls `give_way` after every few headers.
     """
-    headers = as_written(record.headers, give_way)
+    headers = headers_as_librdkafka_writes_them(record.headers, give_way)
     headers += ((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))
     return headers
 
 
-def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
+def _ours(record: ExtractedRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()

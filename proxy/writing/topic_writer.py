@@ -279,10 +279,10 @@ def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
 def _tls_settings(tls: UpstreamTls, copies: MemoryFiles) -> Settings:
     settings: Settings = {"ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none"}
     if tls.ca_file is not None:
-        settings["ssl.ca.location"] = copies.copy_of(tls.ca_file)
+        settings["ssl.ca.location"] = copies.copy_to_memory_file(tls.ca_file)
     if tls.certificate_file is not None and tls.key_file is not None:
-        settings["ssl.certificate.location"] = copies.copy_of(tls.certificate_file)
-        settings["ssl.key.location"] = copies.copy_of(tls.key_file)
+        settings["ssl.certificate.location"] = copies.copy_to_memory_file(tls.certificate_file)
+        settings["ssl.key.location"] = copies.copy_to_memory_file(tls.key_file)
         password = tls.password_of_key.get()
         if password:
             settings["ssl.key.password"] = password

@@ -13,7 +13,7 @@ import yaml
 from confluent_kafka import Producer
 
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import Loaded, load
+from sluicegate.config.loading import LoadedConfig, load
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.try_record import validate_trial_record
 from sluicegate.proxy.sandbox.process import SandboxProcess
@@ -111,7 +111,7 @@ def events_by_number(events: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]
     return found
 
 
-def trial(loaded: Loaded, topic: str, record: Sent, now_ms: int) -> str:
+def trial(loaded: LoadedConfig, topic: str, record: Sent, now_ms: int) -> str:
     """Return the error that `sluicegate try` reports, or "ok"."""
     key = None if record.key is None else record.key.encode()
     result = validate_trial_record(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)

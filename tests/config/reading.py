@@ -3,12 +3,12 @@
 import pytest
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.loading import ConfigError, Loaded, Option, load
+from sluicegate.config.loading import ConfigError, LoadedConfig, Option, load
 
 SMALLEST = "upstream: {bootstrap: ['h:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
 
 
-def load_config_text(text: str, *options: Option, **environment: str) -> Loaded:
+def load_config_text(text: str, *options: Option, **environment: str) -> LoadedConfig:
     return load(read_yaml(text, "c.yaml"), environment, options)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from sluicegate.config.keys import Key, each_key_of, is_list
+from sluicegate.config.keys import Key, is_list, keys_of_section
 from sluicegate.config.model import Config
 from sluicegate.config.reference.page import sections
 from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
@@ -96,7 +96,7 @@ def test_error_for_scalar_in_place_of_a_section_hides_its_value() -> None:
 
 def keys_with_declared_corrections() -> Iterator[tuple[str, Key]]:
     for section in sections():
-        for key in each_key_of(section.model):
+        for key in keys_of_section(section.model):
             if key.corrections or key.misnomers:
                 yield section.name, key
 
@@ -106,7 +106,7 @@ def keys_with_declared_corrections() -> Iterator[tuple[str, Key]]:
 )
 def test_declared_corrections_are_valid_yaml_with_known_keys(section: str, key: Key) -> None:
     model = next(each.model for each in sections() if each.name == section)
-    known = {each.name for each in each_key_of(model)}
+    known = {each.name for each in keys_of_section(model)}
 
     for text in (*key.corrections.values(), *key.misnomers.values()):
         line = text.replace("{value}", "a")

@@ -17,7 +17,7 @@ def test_the_example_configuration_is_valid() -> None:
     config = load_file(ROOT / "sluicegate.yaml", {}).config
 
     assert config.upstream.bootstrap == (HostPort("127.0.0.1", 9092),)
-    assert config.listen.port_of(3) == 19103
+    assert config.listen.port_of_broker(3) == 19103
     assert config.admin.listen == HostPort("127.0.0.1", 9650)
     assert (config.defaults.before_max_ms, config.defaults.after_max_ms) == (86_400_000, 3_600_000)
     assert (config.topics[0].match, config.topics[0].before_max_ms) == ("orders*", LONG_MAX)
@@ -34,7 +34,7 @@ def test_missing_configuration_keys_get_the_documented_defaults() -> None:
     config = load_config_text(SMALLEST).config
 
     assert config.listen.host_for_clients == "127.0.0.1"
-    assert config.listen.port_of(0) == 3
+    assert config.listen.port_of_broker(0) == 3
     assert config.admin.listen is None
     assert config.limits.max_frame_bytes == 104_857_600
     assert config.drain_timeout_seconds == 30
@@ -212,7 +212,7 @@ def test_missing_configuration_file_raises_an_error(tmp_path: Path) -> None:
 
 def test_a_configuration_can_be_loaded_without_a_file() -> None:
     data = {"upstream": {"bootstrap": ["h:1"]}, "listen": {"bootstrap": "h:2"}}
-    assert load(Source("command line", data), {}).config.listen.port_of(0) == 3
+    assert load(Source("command line", data), {}).config.listen.port_of_broker(0) == 3
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_connection_and_handshake_limits_are_divided_among_workers(all_together:
     given = {} if all_together is None else dict.fromkeys(keys, all_together)
     config = load_config_text(SMALLEST + f"limits: {given}\nworkers: 4\n").config
 
-    limits = config.of_one_worker(config.listen.bootstrap).limits
+    limits = config.share_of_one_worker(config.listen.bootstrap).limits
 
     assert (limits.max_new_connections_per_second, limits.max_new_connections_per_second_per_address) == (each, each)
     assert limits.max_in_flight_total == each

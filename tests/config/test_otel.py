@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.config.values.http import headers_in
+from sluicegate.config.values.http import parse_headers
 from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
 
 SECRET = "S3CRET"
@@ -20,7 +20,7 @@ def configuration_with_otel(keys: str) -> str:
     ],
 )
 def test_otel_headers_use_the_syntax_of_the_opentelemetry_variable(text: str, headers: dict[str, str]) -> None:
-    assert headers_in(text) == headers
+    assert parse_headers(text) == headers
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_rejects_an_otel_endpoint_with_a_login() -> None:
 def test_workers_divide_the_trace_rate_and_export_no_metrics() -> None:
     config = load_config_text(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
 
-    otel = config.of_one_worker(config.listen.bootstrap).otel
+    otel = config.share_of_one_worker(config.listen.bootstrap).otel
 
     assert otel is not None
     assert (otel.metrics, otel.traces_per_second) == (False, 3)

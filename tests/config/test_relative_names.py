@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.keys import each_key_of, item_of, section_of
+from sluicegate.config.keys import item_type_of, keys_of_section, section_of
 from sluicegate.config.loading import load_file
 from sluicegate.config.model import Config
 from tests.broker.proxy_process import COMMAND
@@ -90,9 +90,9 @@ _BASE_IS_THE_PROCESS = {"state.snapshot_file", "violations.file"}  # the schema 
 
 
 def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Iterator[str]:
-    for key in each_key_of(section):
+    for key in keys_of_section(section):
         name, kind = f"{before}{key.name}", key.annotation
-        inner = section_of(kind) or section_of(item_of(kind))
+        inner = section_of(kind) or section_of(item_type_of(kind))
         if inner is not None:
             among = "" if section_of(kind) is not None else "r." if key.name == "registries" else "0."
             yield from keys_that_name_files(inner, f"{name}.{among}")
@@ -109,7 +109,7 @@ def _value_at(config: Any, key: str) -> Any:
         if part == "r" or part.isdigit():
             config = config[part if part == "r" else int(part)]
         else:
-            (attribute,) = (key.attribute for key in each_key_of(type(config)) if key.name == part)
+            (attribute,) = (key.attribute for key in keys_of_section(type(config)) if key.name == part)
             config = getattr(config, attribute)
     return config
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.policy import TimeFix
 from sluicegate.validation.rules.rule import Mode
 from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
@@ -50,7 +50,7 @@ def test_rejects_topic_that_the_proxy_would_write_for_two_purposes(entry: str, m
 
 
 def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
-    rules = rulebook_of(
+    rules = create_rulebook(
         load_config_text(
             configuration_with_topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")
         ).config
@@ -64,7 +64,7 @@ def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
     text = configuration_with_topics(
         "match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n"
     )
-    rules = rulebook_of(load_config_text(text).config)
+    rules = create_rulebook(load_config_text(text).config)
 
     assert (rules.policy_of("a").mode, rules.policy_of("a").fix) == (Mode.QUARANTINE, None)
     assert (rules.policy_of("b").mode, rules.policy_of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
@@ -72,21 +72,21 @@ def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
 
 def test_observing_entry_with_quarantine_quarantines_if_the_floor_rejects() -> None:
     entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
-    alone, observing, rejecting = (
-        rulebook_of(load_config_text(configuration_with_topics(entry, more=more)).config).policy_of("a")
+    alone, observing_policy, rejecting = (
+        create_rulebook(load_config_text(configuration_with_topics(entry, more=more)).config).policy_of("a")
         for more in ("", floor.replace("MODE", "observe"), floor.replace("MODE", "reject"))
     )
 
-    assert [(each.mode, each.dead_letters) for each in (alone, observing, rejecting)] == [
+    assert [(each.mode, each.dead_letters) for each in (alone, observing_policy, rejecting)] == [
         (Mode.OBSERVE, "b"),
         (Mode.OBSERVE, "b"),
         (Mode.QUARANTINE, "b"),
     ]
-    assert (alone.observing().dead_letters, alone.observing().mode) == (None, Mode.OBSERVE)
+    assert (alone.observing_policy().dead_letters, alone.observing_policy().mode) == (None, Mode.OBSERVE)
 
 
 def test_workers_share_the_quarantine_memory_equally() -> None:
     config = load_config_text(configuration_with_topics("match: a, quarantine: b", more="workers: 4\n")).config
 
-    share = config.of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
+    share = config.share_of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
     assert share == config.limits.max_quarantined_bytes // 4

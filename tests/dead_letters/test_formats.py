@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.serde import RuleContext
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from sluicegate.dead_letters import Headers, Letter, LetterFormat, Obstacle, read_letter
-from sluicegate.validation.dispositions.quarantine import as_written
+from sluicegate.validation.dispositions.quarantine import headers_as_librdkafka_writes_them
 from tests.dead_letters.letters import (
     CONNECT,
     OWN,
@@ -41,7 +41,7 @@ def test_reads_letters_of_quarantine() -> None:
 
 def test_reads_header_names_that_quarantine_has_packed() -> None:
     own = [(b"\xff\0", b"1"), (b"a", None)]
-    written = tuple((name.encode(), value) for name, value in as_written(own, lambda: None))
+    written = tuple((name.encode(), value) for name, value in headers_as_librdkafka_writes_them(own, lambda: None))
 
     assert letter((*written, *SLUICEGATE)).headers == tuple(own)
 

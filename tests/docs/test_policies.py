@@ -7,13 +7,13 @@ import pytest
 
 from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.events.violation_event import printable_beginning
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
@@ -118,7 +118,7 @@ def validated_batch(
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
-        lambda topic: rulebook.policy_of(topic).for_client(client),
+        lambda topic: rulebook.policy_of(topic).policy_for_client(client),
         limits,
         lambda: NOW,
         Decompressor(),
@@ -128,7 +128,7 @@ def validated_batch(
 
 
 def policies_of_example(example: str) -> Rulebook:
-    return rulebook_of(load(read_yaml(example, "policies.md"), {}).config)
+    return create_rulebook(load(read_yaml(example, "policies.md"), {}).config)
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
@@ -168,12 +168,12 @@ def test_every_rule_tried_here_is_on_the_page() -> None:
     assert {rule for rule, _ in CASES} >= {*REJECTED, *TOLD}
 
 
-@pytest.mark.parametrize("key", [key.name for key in each_key_of(ContentKeys)])
+@pytest.mark.parametrize("key", [key.name for key in keys_of_section(ContentKeys)])
 def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     configs = [load(read_yaml(example, "policies.md"), {}).config for example in EXAMPLES]
     rules = [rule for config in configs for keys in (config.defaults, *config.topics) for rule in keys.rules or ()]
     contents = [content for rule in rules for content in (rule.key, rule.value) if content is not None]
-    attributes = {each.name: each.attribute for each in each_key_of(ContentKeys)}
+    attributes = {each.name: each.attribute for each in keys_of_section(ContentKeys)}
 
     assert any(getattr(content, attributes[key]) for content in contents), (
         f"no page about policies shows a rule with `value: {{{key}: ...}}`: add an example to docs/rules.md, "
@@ -204,14 +204,14 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
 
 def test_the_exempt_example_exempts_only_the_named_clients() -> None:
     rulebook = next(policies_of_example(example) for example in EXAMPLES if "exempt:" in example)
-    assert rulebook.exempts(Client("a:1", "x", principal="User:mirror-maker"))
-    assert rulebook.exempts(Client("a:1", "backfill-3", principal="User:ops"))
-    assert not rulebook.exempts(Client("a:1", "backfill-3", principal="User:else"))
+    assert rulebook.exempts_client(Client("a:1", "x", principal="User:mirror-maker"))
+    assert rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:ops"))
+    assert not rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:else"))
 
 
 def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
     loaded = load(read_yaml(next(example for example in EXAMPLES if "samples:" in example), "policies.md"), {})
-    rulebook, most = rulebook_of(loaded.config), limits_of(loaded.config).max_samples
+    rulebook, most = create_rulebook(loaded.config), validation_limits_of(loaded.config).max_samples
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
     found = (

@@ -109,7 +109,7 @@ def code_for(client: RawClient, wanted_cluster: str | None, wanted_node: int) ->
     return code
 
 
-def code_at(address: str, wanted_cluster: str | None, wanted_node: int) -> int:
+def error_code_position(address: str, wanted_cluster: str | None, wanted_node: int) -> int:
     with RawClient(address) as client:
         return code_for(client, wanted_cluster, wanted_node)
 
@@ -120,7 +120,7 @@ def test_a_brokers_port_or_name_responds_as_the_broker(node_id: int, newest_clus
     address = newest_cluster.nodes[node_id - 1].address
     wanted = [(cluster, node) for cluster in (None, own, OTHER_CLUSTER) for node in (NO_NODE, *NODES)]
 
-    direct = {each: code_at(address, *each) for each in wanted}
+    direct = {each: error_code_position(address, *each) for each in wanted}
 
     assert {each: way.code(node_id, *each) for each in wanted} == direct
     assert direct[None, NO_NODE] == NONE
@@ -172,7 +172,7 @@ def test_a_node_that_moved_is_found_again(newest_cluster: Kafka, way: Way) -> No
 
     newest_cluster.swap_addresses(first, second)
 
-    assert code_at(second.address, own, 1) == REBOOTSTRAP_REQUIRED
+    assert error_code_position(second.address, own, 1) == REBOOTSTRAP_REQUIRED
     assert way.code(1, own, 1) == REBOOTSTRAP_REQUIRED
 
     def is_found() -> bool:

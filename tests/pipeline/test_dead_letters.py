@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encode_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.protocol.records.contents import TakenRecord
+from sluicegate.protocol.records.contents import ExtractedRecord
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import dead_letter_headers
@@ -27,7 +27,7 @@ def forged_headers(*headers: tuple[bytes, bytes | None]) -> bytes:
 
 def letter_headers(own: Headers, reason: ViolationCause = LATE) -> Headers:
     """Return the headers of a dead letter as the proxy writes them."""
-    taken = TakenRecord(7, -5, reason, b"k", b"v", own)
+    taken = ExtractedRecord(7, -5, reason, b"k", b"v", own)
     written = dead_letter_headers(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, never_yield)
     return [(name.encode(), value) for name, value in written]
 

@@ -48,7 +48,7 @@ def random_arguments() -> list[Asked]:
 
 def scalar_results(row: Asked) -> tuple[str, bool, str | None]:
     timestamp, appended, before, after = row
-    is_within = TimeWindow(appended, before, after).breach(timestamp) is None
+    is_within = TimeWindow(appended, before, after).violated_bound(timestamp) is None
     return units.diagnose(timestamp, appended), is_within, units.unit_of(timestamp, appended)
 
 

@@ -28,7 +28,7 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
 from tests.config.reading import SMALLEST, load_config_text
@@ -82,7 +82,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
 def test_expression_error_is_reported_as_violation_of_the_record(value: bytes | None) -> None:
-    rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
+    rules = RuleSet([NamedRule("mail", RequireTrueExpression("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
     validated = audit.validate(stored_batch(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, apis_by_key, rewritten
+from sluicegate.protocol.api import (
+    APIS,
+    NOT_FLEXIBLE,
+    Api,
+    ApiHandling,
+    ApiKey,
+    api_with_rewritten_addresses,
+    apis_by_key,
+)
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import message_definition, message_definitions, parse_versions
@@ -85,7 +93,7 @@ def test_exactly_the_rewritten_apis_declare_a_layout() -> None:
 )
 def test_rejects_layout_without_addresses(layout: tuple[LayoutField, ...], words: str) -> None:
     with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
-        rewritten(Api(300, "X", 0, 0), *layout)
+        api_with_rewritten_addresses(Api(300, "X", 0, 0), *layout)
 
 
 def test_compiled_code_accepts_an_added_api_key() -> None:

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.change_requests import MOST_NAMED, MOST_READ, ChangeRequest, read_change, without
+from sluicegate.protocol.change_requests import (
+    MOST_NAMED,
+    MOST_READ,
+    ChangeRequest,
+    parse_change_request,
+    remove_items_and_settings,
+)
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages import topic_changes as messages
 from sluicegate.protocol.messages.schema import MessageSchema, Value
@@ -63,7 +69,7 @@ def topics_or_resources_of(value: Value) -> list[Value]:
 
 
 def read_change_request(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeRequest:
-    return read_change(api, version, frame, body_at, PREFIX, never_abandon)
+    return parse_change_request(api, version, frame, body_at, PREFIX, never_abandon)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
@@ -105,7 +111,9 @@ def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
     }
     is_validation = data.draw(st.booleans()) or value.get("validate_only", False)
 
-    parts = without(frame, read_change_request(api, version, frame, 6), dropped, settings, is_validation, lambda: None)
+    parts = remove_items_and_settings(
+        frame, read_change_request(api, version, frame, 6), dropped, settings, is_validation, lambda: None
+    )
 
     items[:] = [
         {**item, "configs": [s for place, s in enumerate(item["configs"]) if place not in settings.get(number, ())]}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.change_responses import (
     ChangeError,
+    add_created_settings,
+    build_change_response,
     encode_created_setting,
     encode_error,
-    own_response,
-    read_results,
-    with_created_settings,
-    with_results,
+    read_change_results,
+    replace_change_results,
 )
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header
@@ -88,7 +88,7 @@ def test_change_response_results_equal_those_of_the_schema(data: st.DataObject, 
     value = data.draw(change_response_values(api, version))
     frame = b"head" + SCHEMAS[api].build(value, version)
 
-    found = read_results(api, version, frame, 4, never_abandon)
+    found = read_change_results(api, version, frame, 4, never_abandon)
 
     expected = [
         (
@@ -110,9 +110,9 @@ def test_replacing_results_leaves_the_rest_of_the_response_unchanged(
     value = data.draw(change_response_values(api, version))
     surplus = b"" if APIS[api].is_flexible(version) else b"more"
     frame = b"head" + SCHEMAS[api].build(value, version) + surplus
-    read = read_results(api, version, frame, 4, never_abandon)
+    read = read_change_results(api, version, frame, 4, never_abandon)
 
-    parts = with_results(frame, read, [frame[each.start : each.end] for each in reversed(read.results)])
+    parts = replace_change_results(frame, read, [frame[each.start : each.end] for each in reversed(read.results)])
 
     value[items_field_name(api)].reverse()
     assert b"".join(parts) == b"head" + SCHEMAS[api].build(value, version) + surplus
@@ -127,13 +127,13 @@ def test_rejects_truncated_change_response(data: st.DataObject, kind: tuple[ApiK
     last = len(body) - (1 if APIS[api].is_flexible(version) else 0)  # the response's tagged fields are not read
 
     with pytest.raises(MalformedMessage):
-        read_results(api, version, body[: data.draw(st.integers(0, last - 1))], 0, never_abandon)
+        read_change_results(api, version, body[: data.draw(st.integers(0, last - 1))], 0, never_abandon)
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
 def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
-        read_results(*kind, body, 0, never_abandon)
+        read_change_results(*kind, body, 0, never_abandon)
 
 
 @pytest.mark.parametrize(("api", "version"), WITH_ERRORS)
@@ -144,7 +144,7 @@ def test_generated_error_response_equals_that_built_by_the_schema(
     kind = 2 if api is CREATE else 4
     result = encode_error(api, version, kind, "orders", ChangeError(40, message))
 
-    frame = b"".join(own_response(api, version, 77, [result, result]))
+    frame = b"".join(build_change_response(api, version, 77, [result, result]))
 
     value: Value = {"error_code": 40, "error_message": message}
     value |= {"name": "orders"} if api is CREATE else {"resource_type": 4, "resource_name": "orders"}
@@ -156,23 +156,25 @@ def test_generated_error_response_equals_that_built_by_the_schema(
 def test_adds_settings_to_created_topics_that_list_settings(data: st.DataObject, version: int) -> None:
     value = data.draw(change_response_values(CREATE, version))
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
-    read = read_results(CREATE, version, frame, 0, never_abandon)
+    read = read_change_results(CREATE, version, frame, 0, never_abandon)
     settings = [encode_created_setting("sluicegate.mode", "observe", 1), encode_created_setting("k", None, 5)]
 
-    results = [b"".join(with_created_settings(frame, each, read.flexible, settings)) for each in read.results]
+    results = [b"".join(add_created_settings(frame, each, read.flexible, settings)) for each in read.results]
 
     added = {"read_only": False, "is_sensitive": False}
     for each in value["topics"]:
         if each["configs"]:
             each["configs"].append({"name": "sluicegate.mode", "value": "observe", "config_source": 1, **added})
             each["configs"].append({"name": "k", "value": None, "config_source": 5, **added})
-    assert b"".join(with_results(frame, read, results)) == messages.CREATE_TOPICS_RESPONSE.build(value, version)
+    assert b"".join(replace_change_results(frame, read, results)) == messages.CREATE_TOPICS_RESPONSE.build(
+        value, version
+    )
 
 
 @pytest.mark.parametrize("version", range(5))
 def test_adds_no_settings_to_created_topic_in_older_versions(version: int) -> None:
     value = {"topics": [{"name": "t", "error_code": 0, "error_message": None}], "throttle_time_ms": 0}
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
-    (result,) = read_results(CREATE, version, frame, 0, never_abandon).results
+    (result,) = read_change_results(CREATE, version, frame, 0, never_abandon).results
 
-    assert b"".join(with_created_settings(frame, result, False, [b"x"])) == frame[result.start : result.end]
+    assert b"".join(add_created_settings(frame, result, False, [b"x"])) == frame[result.start : result.end]

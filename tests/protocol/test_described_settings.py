@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sluicegate.protocol import described_settings
 from sluicegate.protocol.described_settings import (
     MOST_DESCRIBED,
+    DescribeConfigsRequest,
     DescribedSetting,
-    Describing,
     encode_setting,
-    read_describing,
+    read_describe_configs_request,
     with_settings,
 )
 from sluicegate.protocol.errors import MalformedMessage, SchemaMisuse
@@ -80,8 +80,8 @@ def never_abandon() -> None:
     pass
 
 
-def read_describe_request(body: bytes, version: int) -> Describing:
-    return read_describing(body, version, 0, {"orders", "payments"}.__contains__, PREFIX, never_abandon)
+def read_describe_request(body: bytes, version: int) -> DescribeConfigsRequest:
+    return read_describe_configs_request(body, version, 0, {"orders", "payments"}.__contains__, PREFIX, never_abandon)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
@@ -97,7 +97,7 @@ def test_describe_configs_request_fields_equal_those_of_the_schema(data: st.Data
             ours = frozenset(key for key in keys if key.startswith(PREFIX)) if keys else None
             expected.setdefault(each["resource_name"], []).append(ours)
     synonyms, documentation = value.get("include_synonyms", False), value.get("include_documentation", False)
-    assert found == Describing(expected, synonyms, documentation)
+    assert found == DescribeConfigsRequest(expected, synonyms, documentation)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import FrameSizeError
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
+from sluicegate.protocol.framing import Disposition, FrameReader, build_frame
 
 HEAD_BYTES = 8
 
@@ -18,20 +18,20 @@ class FrameRecorder:
 
     def __init__(self) -> None:
         self.streamed = bytearray()
-        self.gathered: list[bytes] = []
+        self.process_gathered_bytes: list[bytes] = []
         self.heads: list[tuple[int, bytes]] = []
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         self.heads.append((size, head))
         return Disposition.GATHER if head.startswith(b"G") else Disposition.STREAM
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         self.streamed += data
 
-    def on_room(self, more: int, size: int) -> None: ...
+    def on_memory_needed(self, more: int, size: int) -> None: ...
 
     def on_frame(self, frame: bytearray) -> None:
-        self.gathered.append(bytes(frame))
+        self.process_gathered_bytes.append(bytes(frame))
 
 
 def feed_reader(reader: FrameReader, data: bytes) -> None:
@@ -44,7 +44,7 @@ def feed_reader(reader: FrameReader, data: bytes) -> None:
             count = min(len(view), len(data))
             view[:count] = data[:count]
             view.release()
-            reader.gathered(count)
+            reader.process_gathered_bytes(count)
             data = data[count:]
 
 
@@ -57,38 +57,41 @@ frames = st.lists(
 def test_frames_are_complete_for_any_chunking_of_the_stream(payloads: list[bytes], cuts: list[int]) -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
-    stream = b"".join(map(frame_of, payloads))
+    stream = b"".join(map(build_frame, payloads))
     while stream:
         size = cuts.pop() if cuts else len(stream)
         feed_reader(reader, stream[:size])
         stream = stream[size:]
 
-    assert recorder.gathered == [p for p in payloads if p.startswith(b"G")]
-    assert recorder.streamed == b"".join(frame_of(p) for p in payloads if not p.startswith(b"G"))
+    assert recorder.process_gathered_bytes == [p for p in payloads if p.startswith(b"G")]
+    assert recorder.streamed == b"".join(build_frame(p) for p in payloads if not p.startswith(b"G"))
     assert recorder.heads == [(len(p), p[:HEAD_BYTES]) for p in payloads]
-    assert not reader.mid_frame
+    assert not reader.is_mid_frame
 
 
 def test_buffered_frame_larger_than_its_initial_buffer_is_complete() -> None:
     recorder = FrameRecorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
-    feed_reader(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), frame_of(payload) + frame_of(b"S"))
+    feed_reader(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), build_frame(payload) + build_frame(b"S"))
 
-    assert recorder.gathered == [payload]
-    assert recorder.streamed == frame_of(b"S")
+    assert recorder.process_gathered_bytes == [payload]
+    assert recorder.streamed == build_frame(b"S")
 
 
 def test_frame_reader_suspended_by_a_callback_stops_after_the_frame() -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
-    first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
-    recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]  # a spy
+    first, second = build_frame(b"Gfirst-frame"), build_frame(b"Gsecond-frame")
+    recorder.on_frame = lambda frame: (
+        recorder.process_gathered_bytes.append(bytes(frame)),
+        setattr(reader, "suspended", True),
+    )  # type: ignore[method-assign]  # a spy
 
     used = reader.receive(memoryview(first + second), len(first + second))
 
     assert used == len(first)
-    assert recorder.gathered == [b"Gfirst-frame"]
+    assert recorder.process_gathered_bytes == [b"Gfirst-frame"]
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
@@ -117,19 +120,19 @@ def test_frame_reader_requests_memory_as_bytes_arrive_and_stops_if_suspended() -
     reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
     payload = b"G" + bytes(range(256)) * 400
 
-    def on_room(more: int, size: int) -> None:
+    def on_memory_needed(more: int, size: int) -> None:
         asked.append(more)
         reader.suspended = len(asked) == 3
 
-    recorder.on_room = on_room  # type: ignore[method-assign]  # a spy
-    stream = frame_of(payload)
+    recorder.on_memory_needed = on_memory_needed  # type: ignore[method-assign]  # a spy
+    stream = build_frame(payload)
     taken = 0
     while not reader.suspended:
         taken += reader.receive(memoryview(stream[taken:]), min(500, len(stream) - taken))
 
     assert sum(asked) <= 4 * taken
-    assert recorder.gathered == []
+    assert recorder.process_gathered_bytes == []
     reader.suspended = False
     feed_reader(reader, stream[taken:])
-    assert recorder.gathered == [payload]
+    assert recorder.process_gathered_bytes == [payload]
     assert sum(asked) == len(payload)

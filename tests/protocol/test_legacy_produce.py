@@ -3,7 +3,11 @@
 import pytest
 
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.protocol.legacy_produce import in_older_version, with_batches, with_successes
+from sluicegate.protocol.legacy_produce import (
+    report_empty_partitions_as_stored,
+    request_with_batches,
+    response_in_older_version,
+)
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
@@ -29,13 +33,15 @@ HEAD = b"\0\0\0\7"
 def test_produce_response_is_converted_to_the_older_version(version: int) -> None:
     frame = HEAD + PRODUCE_RESPONSE.build(RESPONSE, 3)
 
-    assert bytes(in_older_version(frame, version, 20)) == HEAD + PRODUCE_RESPONSE.build(RESPONSE, version)
+    assert bytes(response_in_older_version(frame, version, 20)) == HEAD + PRODUCE_RESPONSE.build(RESPONSE, version)
 
 
 def test_with_successes_clears_errors_only_for_empty_partitions() -> None:
     frame = bytearray(HEAD + PRODUCE_RESPONSE.build(RESPONSE, 3))
 
-    found = PRODUCE_RESPONSE.parse(bytes(with_successes(frame, {("orders", 1), ("payments", 0)}, 20))[4:], 3)
+    found = PRODUCE_RESPONSE.parse(
+        bytes(report_empty_partitions_as_stored(frame, {("orders", 1), ("payments", 0)}, 20))[4:], 3
+    )
 
     orders, _, payments = (topic["partition_responses"] for topic in found["responses"])
     assert [(each["error_code"], each["base_offset"]) for each in orders] == [(0, 7), (0, -1), (2, 9)]
@@ -51,7 +57,7 @@ def test_legacy_request_is_converted_to_version_3_with_new_batches(version: int,
     value = {"acks": 1, "timeout_ms": 1500, "topic_data": topics}
     older = walk_produce_request(bytearray(header + PRODUCE_REQUEST.build(value, version)), version, len(header), 99)
 
-    made = with_batches(older, {(0, 0): b"new", (0, 1): b"newer"})
+    made = request_with_batches(older, {(0, 0): b"new", (0, 1): b"newer"})
 
     new_header = build_request_header(0, 3, 7, client_id, 1)
     new = [{"index": 4, "records": b"new"}, {"index": 0, "records": b"newer"}]

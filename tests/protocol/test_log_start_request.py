@@ -5,14 +5,14 @@ import struct
 import pytest
 
 from sluicegate.protocol.api import ApiKey
+from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import parse_request_header
-from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 
 
 def test_log_start_request_contains_earliest_offset_query_per_partition() -> None:
-    frame = log_start_request({"one": [0, 7], "two": [1]}, -1)
+    frame = build_log_start_request({"one": [0, 7], "two": [1]}, -1)
 
     header = parse_request_header(frame, 1)
     asked = LIST_OFFSETS_REQUEST.parse(frame[header.body_at :], 1)
@@ -40,7 +40,9 @@ def log_start_response_frame(*topics: tuple[str, list[tuple[int, int, int]]]) ->
 
 
 def test_log_start_response_yields_offsets_of_partitions_without_error() -> None:
-    told = log_starts_in(log_start_response_frame(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
+    told = log_start_offsets_in(
+        log_start_response_frame(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3
+    )
 
     assert told == {("one", 0): 5, ("two", 1): 1 << 40}
 
@@ -50,7 +52,7 @@ def test_rejects_truncated_log_start_response() -> None:
 
     for length in range(4, len(whole)):
         with pytest.raises(MalformedMessage):
-            log_starts_in(whole[:length], 3)
+            log_start_offsets_in(whole[:length], 3)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +62,9 @@ def test_rejects_log_start_response_with_more_partitions_than_requested(
     told: list[tuple[str, list[tuple[int, int, int]]]],
 ) -> None:
     with pytest.raises(MalformedMessage, match="requested"):
-        log_starts_in(log_start_response_frame(*told), 1)
+        log_start_offsets_in(log_start_response_frame(*told), 1)
 
 
 def test_rejects_impossible_log_start_count_without_iterating() -> None:
     with pytest.raises(MalformedMessage, match="4294967"):
-        log_starts_in(bytes(4) + struct.pack(">ihi", 1, 0, 4294967) + bytes(1 << 20), 10)
+        log_start_offsets_in(bytes(4) + struct.pack(">ihi", 1, 0, 4294967) + bytes(1 << 20), 10)

@@ -13,9 +13,9 @@ from sluicegate.protocol.produce_response import (
     PartitionRejection,
     RecordError,
     TopicKey,
+    build_produce_response,
     encode_rejection,
-    response_of,
-    tail_with_endpoints,
+    find_tail_with_node_endpoints,
     walk_produce_response,
 )
 
@@ -85,7 +85,7 @@ def test_replacing_entries_leaves_the_rest_of_the_produce_response_unchanged(
     rejected = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    parts = walked.with_entries(
+    parts = walked.response_with_entries(
         {i: encode_rejection(walked.entries[i].index, rejection, version) for i in rejected}, walked.tail
     )
     changed = b"".join(parts)
@@ -112,7 +112,7 @@ def test_rejection_response_has_an_entry_for_each_partition(version: int) -> Non
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    made = response_of(
+    made = build_produce_response(
         version, {t: [encode_rejection(i, rejection, version) for i in many] for t, many in topics.items()}
     )
 
@@ -144,7 +144,9 @@ def test_tail_position_equals_that_of_a_full_produce_response_walk(case: tuple[i
     frame, body_at = response_bytes_and_body_position(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
 
-    assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)
+    assert find_tail_with_node_endpoints(frame, version, body_at) == (
+        walked.produce_response_tail_at if walked.has_node_endpoints else -1
+    )
 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
@@ -165,7 +167,7 @@ def test_rejects_impossible_counts_in_produce_response(count: int) -> None:
     with pytest.raises(MalformedMessage, match="Produce response v3: "):
         walk_produce_response(body, 3, 0, 100)
     with pytest.raises(MalformedMessage, match="Produce response v3: "):
-        tail_with_endpoints(body, 3, 0)
+        find_tail_with_node_endpoints(body, 3, 0)
 
 
 @pytest.mark.parametrize("version", [3, 9])

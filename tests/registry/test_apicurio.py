@@ -9,7 +9,7 @@ from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage, Side
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
 from tests.broker.eventually import eventually
 from tests.registry.apicurio import ApicurioServer
 from tests.validation.rules.records import record
@@ -28,8 +28,8 @@ def frame_with_schema_id(schema_id: int, data: bytes) -> bytes:
 
 def registered_schema_rule(
     registry: ApicurioServer, subject: SubjectName = SubjectName.TOPIC, side: Side = Side.VALUE
-) -> HasRegisteredSchema:
-    return HasRegisteredSchema(side, SchemaRegistry("main", RegistryHttp(registry.url)), None, subject)
+) -> RequireRegisteredSchema:
+    return RequireRegisteredSchema(side, SchemaRegistry("main", RegistryHttp(registry.url)), None, subject)
 
 
 def test_validates_avro_data_by_a_schema_with_a_reference(apicurio: ApicurioServer) -> None:
@@ -60,7 +60,7 @@ def test_each_schema_id_error_has_a_distinct_message(apicurio: ApicurioServer) -
     wrong = str(rule.fault(record(frame_with_schema_id(schema_id, b"\0"), topic="payments")))
     assert "not registered under subject payments-value" in wrong
     assert "value.subject.name.strategy" in wrong
-    protobuf_only = HasRegisteredSchema(
+    protobuf_only = RequireRegisteredSchema(
         Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url)), SchemaLanguage.PROTOBUF
     )
     assert ("is AVRO, but this topic requires PROTOBUF") in str(
@@ -151,7 +151,7 @@ def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicur
 
 
 def test_fifty_records_wait_only_once_for_an_unresponsive_registry(unresponsive_server_url: str) -> None:
-    rule = HasRegisteredSchema(
+    rule = RequireRegisteredSchema(
         Side.VALUE, SchemaRegistry("main", RegistryHttp(unresponsive_server_url), wait_seconds=0.2)
     )
     begin = monotonic()
@@ -177,7 +177,7 @@ def test_schema_ids_of_a_rebuilt_registry_resolve_to_the_new_schemas(apicurio: A
     apicurio.stop()
     apicurio.start()
     before = {kind: apicurio.register(f"{kind}-value", f'"{kind}"') for kind in ("long", "boolean")}
-    rule = HasRegisteredSchema(
+    rule = RequireRegisteredSchema(
         Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), refresh_seconds=0.2), None, SubjectName.ANY
     )
     good = {"long": b"\xac\x02", "boolean": b"\x01"}

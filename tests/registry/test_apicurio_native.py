@@ -17,7 +17,7 @@ from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, Outage, Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
 from tests.oracle.java_serializers import apicurio_protobuf
 from tests.registry.apicurio import ApicurioServer
 from tests.validation.rules.records import record
@@ -60,9 +60,9 @@ def native_url(apicurio: ApicurioServer) -> str:
 
 def native_registry_rule(
     apicurio: ApicurioServer, subject: SubjectName = SubjectName.TOPIC, **keys: Any
-) -> HasRegisteredSchema:
+) -> RequireRegisteredSchema:
     section = Registry(url=native_url(apicurio), type="apicurio", **keys)
-    return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
+    return RequireRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
 
 def test_registry_url_of_another_api_raises_an_outage_with_advice(apicurio: ApicurioServer) -> None:
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
-    rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
+    rule = RequireRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
     with pytest.raises(Outage, match="set url to the native API"):
         rule.fault(record(b"\0" + bytes(7) + b"\x01" + GOOD))

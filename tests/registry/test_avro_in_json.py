@@ -14,12 +14,12 @@ from sluicegate.proxy.registry.schema_compiler import RulesProcessCompiler
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.avro.json_encoding import JsonEncoding, NotInJsonEncoding
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.json_encoding import InvalidJsonEncoding, JsonEncoding
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, Header, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import HasJsonEncoding, SchemaLanguage
-from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
+from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
 from tests.oracle.java_serializers import apicurio_avro
 from tests.registry.apicurio import ApicurioServer
 from tests.registry.test_apicurio_native import native_registry_rule, native_url
@@ -86,10 +86,10 @@ def test_apicurio_json_encoded_avro_converts_to_the_binary_datum(apicurio: Apicu
 
     written = _written(apicurio, "json-orders", data, "JSON")
 
-    encoding = JsonEncoding(avro_content(TEXT).plan)
+    encoding = JsonEncoding(compile_avro_content(TEXT).plan)
     for datum, (value, headers) in zip(data, written, strict=True):
         assert (b"apicurio.value.encoding", b"JSON") in headers
-        assert encoding.binary(value, StepBudget()) == datum
+        assert encoding.to_binary_encoding(value, StepBudget()) == datum
         assert rule.fault(record(value, topic="json-orders", headers=headers)) is None
 
 
@@ -144,18 +144,20 @@ def test_expressions_and_schema_rules_evaluate_json_encoded_avro(apicurio: Apicu
     given = record(value, topic="ruled", headers=headers)
     rule = native_registry_rule(apicurio)
 
-    assert TrueOfSchema("value.count == 1000", rule).fault(given) is None
-    assert TrueOfSchema("value.count == 1", rule).fault(given) is not None
-    assert "the field count does not meet the rule low" in str(MeetsRulesInside(rule, Side.VALUE, time_ns).fault(given))
+    assert RequireSchemaExpression("value.count == 1000", rule).fault(given) is None
+    assert RequireSchemaExpression("value.count == 1", rule).fault(given) is not None
+    assert "the field count does not meet the rule low" in str(
+        RequireRulesInsideSchema(rule, Side.VALUE, time_ns).fault(given)
+    )
 
 
 def test_json_encoded_avro_costs_steps_by_size_and_is_limited_in_depth() -> None:
-    content = avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
+    content = compile_avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
     deep = b'{"r":{"R":' * 200 + b'{"r":null}' + b"}}" * 200
 
-    assert count_evaluation_steps(content.json_encoded().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
-    with pytest.raises(NotInJsonEncoding, match="nested at most 100 levels deep"):
-        JsonEncoding(content.plan).binary(deep, StepBudget())
+    assert count_evaluation_steps(content.json_encoding_content().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
+    with pytest.raises(InvalidJsonEncoding, match="nested at most 100 levels deep"):
+        JsonEncoding(content.plan).to_binary_encoding(deep, StepBudget())
 
 
 def test_rules_process_validates_costly_json_encoded_avro() -> None:
@@ -165,11 +167,11 @@ def test_rules_process_validates_costly_json_encoded_avro() -> None:
     try:
         content = RulesProcessCompiler(process)(text).content
         assert isinstance(content, HasJsonEncoding)
-        encoded = content.json_encoded()
+        encoded = content.json_encoding_content()
         for good in (numbers[:10], numbers):
             assert encoded.fault(json.dumps(good).encode(), StepBudget()) is None
             words = str(encoded.fault(json.dumps([*good, "x"]).encode(), StepBudget()))
             assert "must be a whole number of 64 bits" in words
-        assert content.json_encoded() is encoded
+        assert content.json_encoding_content() is encoded
     finally:
         process.close()

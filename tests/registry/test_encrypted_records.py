@@ -17,13 +17,13 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.validation.rules.from_keys import rule_set_of
+from sluicegate.validation.rules.from_keys import compile_rule_set
 from sluicegate.validation.rules.rule import RecordRule, RuledRecord, Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
-from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
-from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
-from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
+from sluicegate.validation.rules.schemas.rule_sets import describe_unvalidated_parts, parse_write_rules
+from sluicegate.validation.rules.schemas.schema_constraints import RequireSchemaConstraints
+from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression, json_schema_of
 from tests.config.contracts.written import load_configuration_with_files
 from tests.registry.test_protobuf_serializers import file_descriptor_of, message_classes_of_proto
 from tests.registry.test_schema_registry import ScriptedRegistry
@@ -134,7 +134,7 @@ class EncryptedSchema:
         http.answers["/schemas/ids/1"] = JsonResponse(200, schema_response_body(language, rule_set, tags))
         http.answers["/schemas/ids/1/versions"] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
         self.schemas = SchemaRegistry("main", http, 60, 30, reports=RegistryReports(self.counters))
-        self.rule = HasRegisteredSchema(Side.VALUE, self.schemas)
+        self.rule = RequireRegisteredSchema(Side.VALUE, self.schemas)
         client = SchemaRegistryClient.new_client({"url": "mock://"})
         of_metadata = None if tags is None else Metadata(MetadataTags(tags), None, None)
         if language == "PROTOBUF":
@@ -164,9 +164,9 @@ def test_skips_and_counts_records_with_an_encrypted_payload(language: str) -> No
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
         written.rule,
-        MeetsConditions(written.rule, Side.VALUE, time_ns),
-        MeetsConstraints(written.rule, Side.VALUE),
-        TrueOfSchema("value.id == 'x'", written.rule),
+        RequireRegistryConditions(written.rule, Side.VALUE, time_ns),
+        RequireSchemaConstraints(written.rule, Side.VALUE),
+        RequireSchemaExpression("value.id == 'x'", written.rule),
     )
 
     assert [each.fault(good) for each in rules] == [None] * 4
@@ -183,7 +183,7 @@ def test_validates_unencrypted_fields_of_records_with_encrypted_fields(language:
     written = EncryptedSchema(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
-    constraints = MeetsConstraints(written.rule, Side.VALUE)
+    constraints = RequireSchemaConstraints(written.rule, Side.VALUE)
 
     assert (written.rule.fault(good), constraints.fault(good)) == (None, None)
     assert written.counters.encrypted_records == {("main", "fields"): 1}
@@ -233,7 +233,7 @@ def test_condition_before_encryption_ignores_encrypted_fields(
     condition = encryption_rule("c", "CONDITION", type_, expression, onFailure="ERROR")
     given = EncryptedSchema(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
 
-    words = MeetsConditions(given.rule, Side.VALUE, time_ns).fault(order)
+    words = RequireRegistryConditions(given.rule, Side.VALUE, time_ns).fault(order)
 
     assert (words is not None) is is_evaluated, words
 
@@ -245,17 +245,17 @@ def test_rule_description_mentions_skipped_encrypted_fields() -> None:
         "encodingRules": [encryption_rule("b", "CONDITION", "CEL", "true"), *PAYLOAD["encodingRules"]],
     }
 
-    found = write_rules_in(rule_set)
+    found = parse_write_rules(rule_set)
 
     assert found.conditions == ()
-    assert list(passed_over_by(found)) == [
+    assert list(describe_unvalidated_parts(found)) == [
         "values are not validated, because its rule all changes the serialized bytes (encodingRules)",
         "only the type of fields with the tags PII is validated, because its rule pii encrypts them: formats, "
         "constraints, conditions and expressions that read them do not apply",
         "its condition c is about values that w changes later",
         "its condition b is about serialized bytes (encodingRules), which all changes",
     ]
-    assert write_rules_in(rule_set | {"enableAt": "SERVER"}) == write_rules_in(None)
+    assert parse_write_rules(rule_set | {"enableAt": "SERVER"}) == parse_write_rules(None)
 
 
 EXPRESSIONS = [
@@ -276,7 +276,7 @@ def _with_encrypted_fields(language: str) -> EncryptedSchema:
 @pytest.mark.parametrize(("expression", "is_evaluated"), EXPRESSIONS)
 def test_expression_ignores_encrypted_fields(language: str, expression: str, is_evaluated: bool) -> None:
     written = _with_encrypted_fields(language)
-    rule = TrueOfSchema(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
+    rule = RequireSchemaExpression(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
 
     assert (rule.fault(written.record(ORDER)) is not None) is is_evaluated
 
@@ -335,7 +335,7 @@ def test_json_schema_of_decoded_data_ignores_encrypted_fields(
     language: str, schema: dict[str, Any], passes: bool
 ) -> None:
     written = _with_encrypted_fields(language)
-    rule = TrueOfSchema(json.dumps(schema), written.rule, json_schema_of)
+    rule = RequireSchemaExpression(json.dumps(schema), written.rule, json_schema_of)
 
     assert (rule.fault(written.record(ORDER)) is None) is passes
 
@@ -347,7 +347,7 @@ def test_encrypted_record_is_counted_once_for_all_rules_of_its_topic(tmp_path: P
     config = load_configuration_with_files(
         tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n"
     ).config
-    made = rule_set_of(config.topics[0].rules, SchemaRules({"main": written.schemas}))
+    made = compile_rule_set(config.topics[0].rules, SchemaRules({"main": written.schemas}))
     assert made is not None
 
     assert [named.rule.fault(written.record(ORDER)) for named in made.rules] == [None, None]

@@ -53,24 +53,24 @@ def started_rules_process() -> Iterator[RulesProcess]:
 
 
 def local_schema_rule(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
-    return SchemaRules({}).of_schema(Schema(text=text, format="json", formats=formats), Side.VALUE)
+    return SchemaRules({}).make_schema_rule(Schema(text=text, format="json", formats=formats), Side.VALUE)
 
 
 def local_schema_rule_in_process(text: str, formats: Any, started_rules_process: RulesProcess) -> RecordRule:
-    return SchemaRules({}, started_rules_process).of_schema(
+    return SchemaRules({}, started_rules_process).make_schema_rule(
         Schema(text=text, format="json", formats=formats), Side.VALUE
     )
 
 
 def registry_schema_rule(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
     rules = SchemaRules({"main": SingleSchemaRegistry(json_schema_content(text))})
-    return rules.of_schema(Schema(registry="main", formats=formats), Side.VALUE)
+    return rules.make_schema_rule(Schema(registry="main", formats=formats), Side.VALUE)
 
 
 def registry_schema_rule_in_process(text: str, formats: Any, started_rules_process: RulesProcess) -> RecordRule:
     """Return a rule about a schema that only the rules process has compiled."""
     content = StoppableContent(Specification(EvaluatorKind.JSON, text.encode()), None, started_rules_process)
-    return SchemaRules({"main": SingleSchemaRegistry(content)}).of_schema(
+    return SchemaRules({"main": SingleSchemaRegistry(content)}).make_schema_rule(
         Schema(registry="main", formats=formats), Side.VALUE
     )
 

@@ -14,7 +14,7 @@ from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, Outage, SchemaError, Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from tests.oracle.java_serializers import GlueValue, glue_values
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import count_evaluation_steps
@@ -31,9 +31,9 @@ message Outer {
 LONG_RECORD = b'{"type": "record", "name": "R", "fields": [{"name": "a", "type": "string"}]}'
 
 
-def glue_folder_rule(folder: Path) -> HasRegisteredSchema:
+def glue_folder_rule(folder: Path) -> RequireRegisteredSchema:
     section = Registry(type="glue", folder=str(folder))
-    return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
+    return RequireRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
 
 def frame_with_glue_version(version: UUID, data: bytes, compression: int = 0) -> bytes:
@@ -98,7 +98,7 @@ def test_limits_decompression_of_glue_values(tmp_path: Path) -> None:
     assert count_evaluation_steps(rule.fault, record(frame_with_glue_version(AVRO, packed, 5))) < 100_000
     bomb = record(frame_with_glue_version(AVRO, zlib.compress(bytes(64 << 20)), 5))
     assert count_evaluation_steps(rule.fault, bomb) > INLINE_STEPS
-    assert rule.known_schema(bomb) is None
+    assert rule.schema_without_waiting(bomb) is None
     assert "has more than 16777216 bytes when it is decompressed" in str(rule.fault(bomb))
     assert "ends within its zlib stream" in str(rule.fault(record(frame_with_glue_version(AVRO, packed[:-1], 5))))
     assert "cannot be decompressed as zlib" in str(rule.fault(record(frame_with_glue_version(AVRO, b"abc", 5))))

@@ -24,7 +24,7 @@ from sluicegate.proxy.registry.registries import Registries, http_of
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.registry.test_glue import AVRO, frame_with_glue_version
 from tests.validation.rules.records import record
@@ -80,7 +80,7 @@ def test_finds_glue_schema_registered_by_boto3_under_its_topic(moto: str) -> Non
     for keys in ({}, {"registry": "ours"}):
         registry = Registries().by_name({"main": glue_registry_section(moto, **keys)})["main"]
         with closing(registry):
-            rule = HasRegisteredSchema(Side.VALUE, registry)
+            rule = RequireRegisteredSchema(Side.VALUE, registry)
             assert rule.fault(good) is None
             assert "does not match its Avro schema" in str(rule.fault(bad))
             words = str(rule.fault(record(frame_with_glue_version(version, b"\x06abc"), topic="payments")))
@@ -88,7 +88,7 @@ def test_finds_glue_schema_registered_by_boto3_under_its_topic(moto: str) -> Non
             assert words.endswith("comes from the serializer's schemaNameGenerationClass")
             assert "does not have" in str(rule.fault(record(frame_with_glue_version(AVRO, b"\x06abc"), topic="orders")))
     with closing(Registries().by_name({"main": glue_registry_section(moto, registry="theirs")})["main"]) as registry:
-        words = str(HasRegisteredSchema(Side.VALUE, registry).fault(good))
+        words = str(RequireRegisteredSchema(Side.VALUE, registry).fault(good))
         assert "not registered under subject orders-value" in words
 
 
@@ -140,7 +140,7 @@ def test_glue_request_signature_equals_that_of_botocore(
             FakeHttpServer(respond) as there,
             closing(Registries().by_name({"main": glue_registry_section(there.url)})["main"]) as registry,
         ):
-            rule = HasRegisteredSchema(Side.VALUE, registry)
+            rule = RequireRegisteredSchema(Side.VALUE, registry)
             assert "does not have" in str(rule.fault(record(frame_with_glue_version(AVRO, b""))))
     assert json.loads(bodies[0]) == {"SchemaVersionId": str(AVRO)}
     assert b"X-Amz-Target: AWSGlue.GetSchemaVersion" in there.heads[0]
@@ -178,7 +178,7 @@ def test_each_glue_error_response_raises_an_outage_with_a_distinct_message(respo
         closing(Registries().by_name({"main": glue_registry_section(there.url)})["main"]) as registry,
     ):
         with pytest.raises(Outage, match=words) as raised:
-            HasRegisteredSchema(Side.VALUE, registry).fault(record(frame_with_glue_version(AVRO, b"")))
+            RequireRegisteredSchema(Side.VALUE, registry).fault(record(frame_with_glue_version(AVRO, b"")))
         assert "swordfish" not in str(raised.value)
 
 

@@ -24,7 +24,7 @@ from sluicegate.proxy.registry.http import (
 from sluicegate.proxy.registry.login import BasicLogin
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from tests.registry.stand_in import FakeHttpServer, http_response
 from tests.validation.rules.records import record
 
@@ -242,7 +242,7 @@ def test_schema_by_guid_is_requested_with_the_paths_of_confluents_api() -> None:
     asked: list[tuple[bytes, object]] = []
     named = ((b"__value_schema_id", b"\x01" + guid.bytes),)
     with FakeHttpServer(respond) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
-        rule = HasRegisteredSchema(Side.VALUE, registry)
+        rule = RequireRegisteredSchema(Side.VALUE, registry)
         assert rule.fault(record(b"\x02", headers=named, topic="orders")) is None
         assert "does not match its Avro schema" in str(rule.fault(record(b"", headers=named, topic="orders")))
         words = str(rule.fault(record(b"\x02", headers=named, topic="payments")))

@@ -13,9 +13,9 @@ from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.registries import api_of, framing_of
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.registry.test_protobuf_serializers import message_classes_of_proto
 from tests.registry.test_schema_registry import ScriptedRegistry
@@ -35,12 +35,12 @@ NO_ORDER = b"\0\0\0\0\7" + b"\x0a\x03o"
 Indexes = Literal["required", "optional"]
 
 
-def _rule(indexes: Indexes) -> HasRegisteredSchema:
+def _rule(indexes: Indexes) -> RequireRegisteredSchema:
     section = Registry(url="http://127.0.0.1:8081", message_indexes=indexes)
     http = ScriptedRegistry()
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schemaType": "PROTOBUF", "schema": FILE})
     schemas = SchemaRegistry("main", http, 60, 30, api=api_of(section), framing=framing_of(section))
-    return HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY)
+    return RequireRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY)
 
 
 def _confluent(message: str, indexes: bytes, **fields: Any) -> bytes:
@@ -84,10 +84,12 @@ def test_expressions_and_masking_support_protobuf_without_message_indexes() -> N
     policy = FieldPolicy("pii", (("id",),), Action.MASK, "***")
 
     for expression, is_true in (("value.count == 7", True), ("value.count == 8", False)):
-        assert (TrueOfSchema(expression, _rule("optional")).fault(record(value)) is None) is is_true
-    masked = SchemaValues([policy], (tree_of([policy]),), _rule("optional")).masked(record(value), lambda _: None, 1000)
-    assert masked is not None
+        assert (RequireSchemaExpression(expression, _rule("optional")).fault(record(value)) is None) is is_true
+    masked_value = SchemaValues([policy], (build_policy_tree([policy]),), _rule("optional")).masked_value(
+        record(value), lambda _: None, 1000
+    )
+    assert masked_value is not None
     assert (
-        masked.data
+        masked_value.data
         == b"\0\0\0\0\7" + message_classes_of_proto(FILE)("shop.Order")(id="***", count=7).SerializeToString()
     )

@@ -19,7 +19,7 @@ from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -78,7 +78,7 @@ def example_loader(
             here = re.sub(r"(password_file: \S+)}", rf"\1, tls: {{ca_file: {authority.file}}}}}", here)
             config = load(read_yaml(here, "policies.md"), {}).config
             made.append(Registries())
-            return config, rulebook_of(config, SchemaRules(made[-1].by_name(config.registries)))
+            return config, create_rulebook(config, SchemaRules(made[-1].by_name(config.registries)))
 
         yield load_example_rulebook
         for each in made:
@@ -120,7 +120,7 @@ def proxy_and_audit_rulebooks(example: str, subject: str, body: dict[str, Any]) 
         config = load(read_yaml(example.replace("http://127.0.0.1:8081", registry.url), "policies.md"), {}).config
         registries = Registries()
         yield (
-            rulebook_of(config, SchemaRules(registries.by_name(config.registries))),
+            create_rulebook(config, SchemaRules(registries.by_name(config.registries))),
             policies_for_stored_records(config, {}).rulebook(),
         )
         registries.by_name({})

@@ -26,7 +26,7 @@ from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import SchemaLanguage, SchemaUnusable
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from tests.registry.apicurio import ApicurioServer
 from tests.validation.rules.records import record
 
@@ -40,8 +40,10 @@ message Outer {
 }"""
 
 
-def registered_schema_rule(apicurio: ApicurioServer, compiler: SchemaCompiler = compile_inline) -> HasRegisteredSchema:
-    return HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), compiler=compiler))
+def registered_schema_rule(
+    apicurio: ApicurioServer, compiler: SchemaCompiler = compile_inline
+) -> RequireRegisteredSchema:
+    return RequireRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), compiler=compiler))
 
 
 def file_descriptor_of(text: str) -> FileDescriptorProto:
@@ -101,7 +103,7 @@ def test_protobuf_message_indexes_skip_map_entry_messages(apicurio: ApicurioServ
     assert "do not select a message" in str(said(b"\x04\x00\x04" + inner))
 
 
-def schema_violation(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
+def schema_violation(rule: RequireRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
     return rule.fault(record(b"\0" + schema_id.to_bytes(4) + data, topic=topic))
 
 

@@ -181,9 +181,9 @@ def test_look_up_without_permission_to_wait_sends_no_registry_request(http: Scri
     """A look-up for a client is requested when the client may wait."""
     wait_budget = WaitBudget()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
-    with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
+    with wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
         registry.schema(7)
-    with wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
+    with wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
         registry.is_registered_under(7, "orders-value")
     assert http.asked == []
 

@@ -17,9 +17,9 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, SchemaError
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
-from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
+from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.oracle.java_serializers import (
     GlueValue,
@@ -53,10 +53,10 @@ FILE = 'syntax = "proto3"; package shop; message R { string mail = 1; int64 n = 
 
 
 def mask_record_value(
-    rule: HasRegisteredSchema, policy: FieldPolicy, value: bytes, topic: str, headers: tuple[Header, ...] = ()
+    rule: RequireRegisteredSchema, policy: FieldPolicy, value: bytes, topic: str, headers: tuple[Header, ...] = ()
 ) -> bytes:
-    values = SchemaValues([policy], (tree_of([policy]),), rule)
-    found = values.masked(record(value, topic=topic, headers=headers), lambda _work: None, 1 << 24)
+    values = SchemaValues([policy], (build_policy_tree([policy]),), rule)
+    found = values.masked_value(record(value, topic=topic, headers=headers), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
 
@@ -114,7 +114,7 @@ def test_aws_glue_deserializer_reads_masked_values(policy: FieldPolicy, tmp_path
 def test_rejects_glue_framing_with_bytes_that_masking_cannot_read(value: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / f"{UUID(int=1)}.avsc").write_text(json.dumps(SCHEMA))
 
-    with pytest.raises(Unmaskable, match=words):
+    with pytest.raises(MaskingImpossible, match=words):
         mask_record_value(glue_folder_rule(tmp_path), MASK, value, "orders")
 
 
@@ -163,8 +163,8 @@ def test_masking_keeps_the_apicurio_schema_id(apicurio: ApicurioServer, kind: st
     assert found.startswith(prefix)
     plain = found[len(prefix) :]
     assert (decode_avro(plain) if language == "AVRO" else json.loads(plain)) == {"mail": MASK.replacement, "n": 7}
-    with pytest.raises(Unmaskable, match=r"does not match its Avro schema|ends in the middle of its JSON"):
+    with pytest.raises(MaskingImpossible, match=r"does not match its Avro schema|ends in the middle of its JSON"):
         mask_record_value(rule, MASK, prefix + body[:-1], "masked", headers)
     unknown = ((f"apicurio.value.{kind}".encode(), (1 << 40).to_bytes(8)),) if headers else ()
-    with pytest.raises(Unmaskable, match="names no schema"):
+    with pytest.raises(MaskingImpossible, match="names no schema"):
         mask_record_value(rule, MASK, (b"" if headers else b"\0" + (1 << 40).to_bytes(8)) + body, "masked", unknown)

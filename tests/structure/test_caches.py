@@ -31,7 +31,7 @@ _DECLARED = {
     "protocol/described_settings.py _setting_program": _FIXED,
     "protocol/frame_pool.py _kept": _STATE,
     "protocol/response_walks.py _program": _FIXED,
-    "protocol/response_walks.py codes_program": _FIXED,
+    "protocol/response_walks.py error_code_steps": _FIXED,
     "proxy/cli/policy_tests.py _known": _FIXED,
     "proxy/cluster/topic_settings.py _known": "Topic settings of the cluster",
     "proxy/cluster/topic_settings.py _logged_reasons": _STATE,

@@ -26,7 +26,7 @@ from sluicegate.validation.requests.name_pattern import EnforcedClients, Exempti
 from sluicegate.validation.requests.quota import QuotaLimits
 from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.native.questions import (
@@ -115,10 +115,10 @@ def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None
 
 
 def _accepted_natively(policy: TopicPolicy) -> Iterator[bool]:
-    both = BothPaths({"t": policy}, {_ID: "t"}, ValidationLimits())
+    combined_with = BothPaths({"t": policy}, {_ID: "t"}, ValidationLimits())
     for one in BATCHES:
         frame = bytearray(sized_produce_request(_VERSION, {_ID: [(0, one)]})[4:])
-        yield both.validate(frame, _VERSION, len(request_header(0, _VERSION)), NOW)
+        yield combined_with.validate(frame, _VERSION, len(request_header(0, _VERSION)), NOW)
 
 
 def test_the_declared_policy_fields_exist_and_do_not_overlap() -> None:
@@ -149,7 +149,7 @@ def test_native_code_reads_the_declared_policy_fields() -> None:
 
 def test_native_code_reads_every_field_of_every_native_check() -> None:
     of_json = json_schema_content('{"type": "object"}').ordinary(5)
-    of_avro = avro_content('"int"').ordinary(0)
+    of_avro = compile_avro_content('"int"').ordinary(0)
     assert of_json is not None and of_avro is not None
     questions = OrdinaryQuestions(of_json, of_avro)
 
@@ -178,23 +178,28 @@ def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
     assert name in ASKED, f"BytesQuestion.{name} is new: give a value for ASKED here"
     question = BytesQuestion(**{name: ASKED[name]})
 
-    assert question.both(BytesQuestion()) == BytesQuestion().both(question) == question != BytesQuestion()
+    assert (
+        question.combined_with(BytesQuestion())
+        == BytesQuestion().combined_with(question)
+        == question
+        != BytesQuestion()
+    )
     for side in ("key", "value"):
         asked = OrdinaryQuestions(**{side: question})
-        assert asked.both(OrdinaryQuestions()) == OrdinaryQuestions().both(asked) == asked
+        assert asked.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(asked) == asked
 
 
 def test_the_record_limit_is_kept_when_questions_are_combined() -> None:
     assert {each.name for each in fields(OrdinaryQuestions)} == {"key", "value", "most_records"}
     few = OrdinaryQuestions(most_records=5)
-    assert few.both(OrdinaryQuestions()) == OrdinaryQuestions().both(few) == few
+    assert few.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(few) == few
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(RehearsedBounds)])
 def test_the_fast_path_gets_every_rehearsed_bound(name: str) -> None:
-    narrowest = TopicPolicy(rehearsed=RehearsedBounds(**{name: (9, 5)})).narrowest
+    narrowest_bounds = TopicPolicy(rehearsed=RehearsedBounds(**{name: (9, 5)})).narrowest_bounds
 
-    assert name in READ_BY_FAST_PATH and getattr(narrowest, name) == 5, "narrow it in TopicPolicy.narrowest"
+    assert name in READ_BY_FAST_PATH and getattr(narrowest_bounds, name) == 5, "narrow it in TopicPolicy.narrowest"
 
 
 def test_a_named_rule_rejects_nothing_that_its_rule_accepts() -> None:

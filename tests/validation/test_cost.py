@@ -10,7 +10,7 @@ import zstandard
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, ValidationAbandoned
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -223,10 +223,10 @@ def test_a_validation_yields_regularly_and_can_be_abandoned(make: Callable[[], b
         nonlocal called
         called += 1
         if called == 3:
-            raise Abandoned
+            raise ValidationAbandoned
 
     decompressor = Decompressor()
-    with pytest.raises(Abandoned):
+    with pytest.raises(ValidationAbandoned):
         validate_single_batch(
             data, version=version, budget=DecompressionBudget(128 * MIB, 1000, give_way), decompressor=decompressor
         )

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.effective import EffectiveValue, effective_policy, violated_value
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.origins import OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
@@ -21,8 +21,8 @@ def policy_of(
     text: str, settings: ClusterSettings | None = None, topic: str = "orders", suspended: SuspendedTopics | None = None
 ) -> TopicPolicy:
     read = load_config_text(SMALLEST + text)
-    rulebook = Rulebook(file_policies_of(read.config, source=read.source)).with_settings({topic: settings})
-    return (rulebook if suspended is None else rulebook.with_suspended(suspended)).policy_of(topic)
+    rulebook = Rulebook(compile_file_policies(read.config, source=read.source)).with_settings({topic: settings})
+    return (rulebook if suspended is None else rulebook.with_suspended_topics(suspended)).policy_of(topic)
 
 
 def effective_values_by_key(policy: TopicPolicy) -> dict[str, EffectiveValue]:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.topics import Topic
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.reload.topic_explanation import explain
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.floor import FloorPolicy
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.policy import EXEMPT, Framing, RehearsedBounds, TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
@@ -38,7 +38,7 @@ SIZES = st.sampled_from([None, 100, 1_000_000])
 
 
 def rulebook_of_text(text: str) -> Rulebook:
-    return rulebook_of(load_config_text(SMALLEST + text).config)
+    return create_rulebook(load_config_text(SMALLEST + text).config)
 
 
 def validation_outcome_of_record(rulebook: Rulebook, topic: str, **record: Any) -> str:
@@ -95,7 +95,7 @@ def test_operator_request_rules_apply_to_clients_without_enforcement() -> None:
 
 
 def test_suspension_overrides_the_floor_for_clients_without_enforcement() -> None:
-    rulebook = rulebook_of_text(FLOOR + GRADUAL).with_suspended(SuspendedTopics(everywhere=True))
+    rulebook = rulebook_of_text(FLOOR + GRADUAL).with_suspended_topics(SuspendedTopics(everywhere=True))
 
     assert validation_outcome_of_record(rulebook, "t", client="team-b-1", key=None) == "observed"
 
@@ -139,7 +139,7 @@ FLOORS = st.builds(
 
 @given(POLICIES, FLOORS)
 def test_policy_with_floor_is_at_least_as_strict_as_floor_and_topic(policy: TopicPolicy, floor: FloorPolicy) -> None:
-    found = floor.with_floor(policy)
+    found = floor.apply_floor(policy)
 
     assert found.checked
     assert STRICTNESS.index(found.mode) >= STRICTNESS.index(floor.mode)
@@ -155,7 +155,7 @@ def test_policy_with_floor_is_at_least_as_strict_as_floor_and_topic(policy: Topi
         assert (found.max_message_bytes or LONG_MAX) <= (policy.max_message_bytes or LONG_MAX)
         assert FRAMINGS.index(found.framing) >= FRAMINGS.index(policy.framing)
         assert (found.fix, found.rehearsed, found.dead_letters) == (policy.fix, policy.rehearsed, policy.dead_letters)
-    assert floor.with_floor(found) == found
+    assert floor.apply_floor(found) == found
 
 
 WEAK_ENTRIES = [
@@ -187,7 +187,7 @@ _FIX = "{match: t, fix: {timestamp: now}}"
 
 def test_every_topic_key_is_covered_by_the_floor_tests() -> None:
     """A new key needs an entry above, in which a team tries to weaken the floor with it."""
-    keys = {key.name for key in each_key_of(Topic)} - {"match"}
+    keys = {key.name for key in keys_of_section(Topic)} - {"match"}
     entries = [*WEAK_ENTRIES, *OTHER_ENTRIES, _FIX]
 
     assert {key for key in keys if not any(f" {key}:" in entry for entry in entries)} == set()
@@ -274,12 +274,12 @@ def test_the_clusters_settings_are_applied_after_the_floor() -> None:
 
 
 def test_operator_exemption_overrides_the_floor() -> None:
-    assert rulebook_of_text(f"{FLOOR}exempt: [{{client_id: mirror}}]").exempts(Client("a:1", "mirror"))
+    assert rulebook_of_text(f"{FLOOR}exempt: [{{client_id: mirror}}]").exempts_client(Client("a:1", "mirror"))
 
 
 def test_floor_with_client_rules_makes_the_policy_client_dependent() -> None:
-    assert rulebook_of_text(FLOOR).in_file.depends_on_client
-    assert not rulebook_of_text("floor: [{match: '*', cleanup.policy: compact}]").in_file.depends_on_client
+    assert rulebook_of_text(FLOOR).file_policies.depends_on_client
+    assert not rulebook_of_text("floor: [{match: '*', cleanup.policy: compact}]").file_policies.depends_on_client
 
 
 def test_topics_that_match_one_entry_share_a_policy_object() -> None:
@@ -322,13 +322,13 @@ def test_topic_exemption_does_not_override_the_floor() -> None:
     mirror, other = Client("a:1", "mirror"), Client("a:1", "app")
     settings = ClusterSettings(TimestampType.LOG_APPEND_TIME)
 
-    assert rulebook.policy_of("audit").for_client(mirror) is EXEMPT
-    floor = rulebook.policy_of("orders").for_client(mirror)
+    assert rulebook.policy_of("audit").policy_for_client(mirror) is EXEMPT
+    floor = rulebook.policy_of("orders").policy_for_client(mirror)
     assert (floor.checked, floor.after_max_ms, floor.framing, floor.mode) == (True, HOUR, Framing.STRICT, Mode.REJECT)
-    assert rulebook.policy_of("orders").for_client(other).framing is Framing.STRICT
-    assert rulebook.policy_of("payments").for_client(mirror).framing is Framing.STRICT
-    on_cluster = rulebook.with_settings({"orders": settings}).policy_of("orders").for_client(mirror)
+    assert rulebook.policy_of("orders").policy_for_client(other).framing is Framing.STRICT
+    assert rulebook.policy_of("payments").policy_for_client(mirror).framing is Framing.STRICT
+    on_cluster = rulebook.with_settings({"orders": settings}).policy_of("orders").policy_for_client(mirror)
     assert on_cluster.timestamp_type is TimestampType.LOG_APPEND_TIME
-    suspended = rulebook.with_suspended(SuspendedTopics(everywhere=True))
-    assert suspended.policy_of("orders").for_client(mirror).mode is Mode.OBSERVE
-    assert suspended.policy_of("audit").for_client(mirror) is EXEMPT
+    suspended = rulebook.with_suspended_topics(SuspendedTopics(everywhere=True))
+    assert suspended.policy_of("orders").policy_for_client(mirror).mode is Mode.OBSERVE
+    assert suspended.policy_of("audit").policy_for_client(mirror) is EXEMPT

@@ -17,7 +17,7 @@ BOOK = Rulebook(compile_policies(TopicKeys()))
 
 def memory_kept_by_policy_look_ups(names: list[str]) -> int:
     """Return the memory that look-ups of these names leave (bytes)."""
-    policy_of = PolicyMemo().policies_by(BOOK)
+    policy_of = PolicyMemo().policies_in_rulebook(BOOK)
     tracemalloc.start()
     try:
         for name in names:
@@ -39,7 +39,7 @@ def test_policy_memo_memory_is_bounded() -> None:
 def test_policy_memo_keeps_recently_used_topic_names(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[str] = []
     monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
-    policy_of = PolicyMemo().policies_by(BOOK)
+    policy_of = PolicyMemo().policies_in_rulebook(BOOK)
 
     for i in range(30_000):
         policy_of(f"t{i}")
@@ -52,6 +52,6 @@ def test_policy_memo_is_reset_by_a_new_rulebook() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 
-    found = [memo.policies_by(book)("t") for book in (BOOK, other, BOOK)]
+    found = [memo.policies_in_rulebook(book)("t") for book in (BOOK, other, BOOK)]
 
     assert found == [TopicPolicy(), TopicPolicy(before_max_ms=7), TopicPolicy()]

@@ -11,7 +11,7 @@ from sluicegate.config.loading import load, read_section
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.from_keys import compile_policies, rulebook_of
+from sluicegate.validation.from_keys import compile_policies, create_rulebook
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, SuspendedTopics
@@ -28,7 +28,7 @@ def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> Top
         "defaults": defaults,
         "topics": list(topics),
     }
-    return rulebook_of(load(Source("test", data), {}).config).policy_of(topic)
+    return create_rulebook(load(Source("test", data), {}).config).policy_of(topic)
 
 
 def test_default_policy_has_no_bounds() -> None:
@@ -122,7 +122,7 @@ def test_request_is_validated_by_one_rulebook_despite_a_concurrent_reload() -> N
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
-            policy_of = memo.policies_by(book)
+            policy_of = memo.policies_in_rulebook(book)
             first, last = policy_of("t"), policy_of("u")
             seen.add((first.before_max_ms, last.before_max_ms))
             asked.set()

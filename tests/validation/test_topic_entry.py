@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.config.setting_keys import CONTRACT, PREFIX, SETTING_KEYS
 from sluicegate.config.topics import Topic
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable, TopicEntry, entry_of
+from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable, TopicEntry, topic_entry_of
 
 HOUR_MS = 3_600_000
 ALL = {"topics": ["orders-*"], "keys": "*"}
@@ -30,7 +30,7 @@ def make_topic_entry(
     topic: str = "orders-eu", base: Topic | None = None, its: Config | None = None, **values: str
 ) -> TopicEntry:
     given = {PREFIX + name.replace("__", "."): value for name, value in values.items()}
-    return entry_of(its or config(), topic, given, base)
+    return topic_entry_of(its or config(), topic, given, base)
 
 
 def explicitly_set_keys(made: TopicEntry) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def explicitly_set_keys(made: TopicEntry) -> dict[str, Any]:
 
 def test_every_topic_entry_key_except_match_is_a_topic_setting() -> None:
     own = {key.path[0] for key in SETTING_KEYS.values() if key.name != CONTRACT}
-    assert own == {key.name for key in each_key_of(Topic)} - {"match"}
+    assert own == {key.name for key in keys_of_section(Topic)} - {"match"}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 
 
 def cpu_seconds_of_call(call: Callable[[], object], repeats: int = 5) -> float:
@@ -12,7 +12,7 @@ def cpu_seconds_of_call(call: Callable[[], object], repeats: int = 5) -> float:
     best = float("inf")
     for _ in range(repeats):
         start = time.thread_time()
-        with suppress(SenderError):
+        with suppress(ProtocolViolation):
             call()
         best = min(best, time.thread_time() - start)
     return best

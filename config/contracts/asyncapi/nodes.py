@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.config.files.source import Path, Problem, Source
 
 
-class Refused(Exception):
+class UnusableDocumentPart(Exception):
     """Raised for a part of a document that cannot be used."""
 
     def __init__(self, node: "DocumentNode", words: str) -> None:
@@ -40,7 +40,7 @@ class DocumentNode:
     def mapping(self) -> dict[str, Any]:
         """Return the value, which must be a mapping. Raises Refused."""
         if not isinstance(self.value, dict):
-            raise Refused(self, "expected a mapping of keys to values")
+            raise UnusableDocumentPart(self, "expected a mapping of keys to values")
         return self.value
 
     def items(self) -> Iterator[tuple[str, "DocumentNode"]]:
@@ -50,11 +50,11 @@ class DocumentNode:
     def list(self) -> "list[DocumentNode]":
         """Return the items of a list. Raises Refused."""
         if not isinstance(self.value, list):
-            raise Refused(self, "expected a list")
+            raise UnusableDocumentPart(self, "expected a list")
         return [self.at(i) for i in range(len(self.value))]
 
     def text(self) -> str:
         """Return the value, which must be a string. Raises Refused."""
         if not isinstance(self.value, str):
-            raise Refused(self, "expected a text")
+            raise UnusableDocumentPart(self, "expected a text")
         return self.value

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract, contract_of
+from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract, contract_of_topic
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.audit.values_as_json import decode_values_as_json
 from sluicegate.pipeline.source.topics import Topics
@@ -44,7 +44,7 @@ def check_contracts(
     """
     found = {}
     for name in topics.names:
-        contract = contract_of(contracts, name)
+        contract = contract_of_topic(contracts, name)
         if contract is not None:
             one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches itself
             registry = contract.registry if any(check.fields for check in contract.stored) else None

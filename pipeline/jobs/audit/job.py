@@ -34,7 +34,7 @@ from sluicegate.pipeline.source.chunks import join_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topic_ids import topic_ids, write_topic_ids
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, cluster_settings_from
 from sluicegate.validation.outcome import Outcome
 
 _ALL = "cells"
@@ -68,7 +68,7 @@ def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[s
     for name in topics.names:
         try:
             values = read_topic_settings(admin, name).values
-            found[name] = settings_from({key: values.get(key) for key in KEYS})
+            found[name] = cluster_settings_from({key: values.get(key) for key in KEYS})
         except (KafkaException, ValueError) as error:
             details = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             warnings.append(f"{name}: its settings cannot be read ({details}), so only the file's policies apply")

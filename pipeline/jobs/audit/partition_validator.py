@@ -23,7 +23,7 @@ from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, T
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
-from sluicegate.validation.dispositions.marks import without_marks
+from sluicegate.validation.dispositions.marks import remove_marks
 from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.request import validate_request
@@ -136,7 +136,7 @@ class PartitionValidator:
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():
-                    self._previous.note_stored(*partition, latest)  # the batch is stored
+                    self._previous.record_stored_timestamp(*partition, latest)  # the batch is stored
                 return validated
             if time.monotonic() > given_up:
                 raise CannotBeValidated(
@@ -150,7 +150,7 @@ class PartitionValidator:
         records = memoryview(frame)
         if not has_valid_crc(records, RecordBatch(records, 0, len(frame))):
             return frame
-        found = without_marks(records, self._limits, self._decompressor)
+        found = remove_marks(records, self._limits, self._decompressor)
         return frame if found is None else bytearray(found)
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:

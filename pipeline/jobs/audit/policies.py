@@ -18,7 +18,7 @@ from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum number of records in a batch
 _REQUESTS = "rules about requests (requests): brokers do not store the client or the acks of a batch"
@@ -58,17 +58,19 @@ class Policies:
     def rulebook(self) -> Rulebook:
         """Return a new rulebook, because some rules have state that readings must not share. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
-        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor)
-        return Rulebook(in_file).with_settings(self.settings)
+        file_policies = compile_policies(
+            self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor
+        )
+        return Rulebook(file_policies).with_settings(self.settings)
 
     def encrypted_counts(self) -> EncryptedCounts:
         """Return the counts of encrypted records that this process has validated with `rulebook`."""
         return _schema_rules(self.registries)[1]
 
-    def schema_rule_for_registry(self, registry: str) -> HasRegisteredSchema:
+    def schema_rule_for_registry(self, registry: str) -> RequireRegisteredSchema:
         """Return the rule that finds the schemas of values in one of the configuration's registries."""
-        found = _schema_rules(self.registries)[0].of_schema(Schema(registry=registry), Side.VALUE)
-        assert isinstance(found, HasRegisteredSchema)
+        found = _schema_rules(self.registries)[0].make_schema_rule(Schema(registry=registry), Side.VALUE)
+        assert isinstance(found, RequireRegisteredSchema)
         return found
 
     def with_every_bad_record_described(self) -> "Policies":

@@ -15,7 +15,7 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasEncryptedFields, HasJsonForm
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 
 _DDL: Final = "value binary, timestamp bigint, encrypted array<string>"
 _NOTHING: Final = b""
@@ -48,7 +48,7 @@ def _written(
 class _Values:
     """Converts the values of one topic to JSON."""
 
-    def __init__(self, topic: str, schemas: HasRegisteredSchema) -> None:
+    def __init__(self, topic: str, schemas: RequireRegisteredSchema) -> None:
         self._topic = topic
         self._schemas = schemas
         self._client = Client("")
@@ -86,6 +86,6 @@ class _Values:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
             form = content.json_form() if isinstance(content, HasJsonForm) else None
-            names = sorted(content.encrypted_names) if isinstance(content, HasEncryptedFields) else []
+            names = sorted(content.encrypted_field_names) if isinstance(content, HasEncryptedFields) else []
             self._forms[content] = form, names
         return self._forms[content]

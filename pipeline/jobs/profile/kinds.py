@@ -102,7 +102,7 @@ class LikelyUnits:
 
     def __init__(self, now_ms: int) -> None:
         self._plausible = likely_range(now_ms)
-        self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
+        self._ranges = [None if unit.is_date_in_digits else self._range_of(unit) for unit in ODD_UNITS]
 
     def likely_unit_indices(self, numbers: Int64s) -> NDArray[np.int8]:
         """Return each number's index in `ODD_UNITS`; -1 for a time in milliseconds, or if no unit fits."""

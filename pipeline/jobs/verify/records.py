@@ -93,7 +93,9 @@ def records_before_repair(records: DataFrame) -> DataFrame:
 
 
 def are_writable() -> Column:
-    """Return whether client libraries can write all header names of a record that `read_records_to_compare` returned."""
+    """Return whether client libraries can write all header names of a record that
+    `read_records_to_compare` returned.
+    """
 
     def is_writable(header: Column) -> Column:
         return f.is_valid_utf8(header["key"].cast("string")) & ~f.contains(header["key"], f.lit(b"\0"))

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.config.disk.kept_files import ReadContent, read_current, read_kept
+from sluicegate.config.disk.kept_files import ReadContent, read_current_content, read_current_or_last_content
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import Password, PasswordUnreadable
@@ -121,7 +121,7 @@ def tls_files(config: Config) -> list[TlsFiles]:
     return clients + brokers
 
 
-def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -> Iterator[Flaw]:
+def certificate_flaws(files: TlsFiles, now: datetime, read: ReadContent = read_current_content) -> Iterator[Flaw]:
     """Yield each file's errors and warnings. `read` returns a file's content."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
@@ -155,11 +155,11 @@ def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -
 
 def first_error(files: TlsFiles) -> str | None:
     """Return the first error that makes the files unusable, or None. Expiry dates are ignored."""
-    found = flaws_of(files, datetime.now(UTC))
+    found = certificate_flaws(files, datetime.now(UTC))
     return next((str(flaw) for flaw in found if flaw.level is Severity.UNUSABLE), None)
 
 
-def expiries_of(config: Config) -> list[Expiry]:
+def own_certificate_expiries(config: Config) -> list[Expiry]:
     """Return the expiry times of the proxy's own certificates for clients and brokers. Skip unreadable files."""
     return list(_own_of(tls_files(config)))
 
@@ -179,7 +179,7 @@ def _own_of(several: Iterable[TlsFiles]) -> Iterator[Expiry]:
             yield _expiry(f"{files.section}.certificate_file", files.certificate_file, first)
 
 
-def all_expiries_of(config: Config) -> list[Expiry]:
+def all_certificate_expiries(config: Config) -> list[Expiry]:
     """Return the expiry times of every certificate that the proxy sends or trusts.
 
     They include chains and CAs, and the files for registries and `otel`. Unreadable files are skipped, as are files
@@ -249,7 +249,7 @@ class OwnExpiries:
 def own_expiries(config: Config, now: datetime) -> OwnExpiries:
     """Return which of the proxy's certificates for clients, brokers and other servers an operator must renew."""
     expired, soon = None, {}
-    for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
+    for expiry in (*own_certificate_expiries(config), *_expiries_for_servers(config)):
         if not expiry.expires_soon(now):
             continue
         tense = "expired" if expiry.not_after <= now else "expires"
@@ -304,7 +304,7 @@ def _read(file: str, read: ReadContent) -> bytes:
     return content
 
 
-def _certificates(file: str, read: ReadContent = read_kept) -> list["Certificate"]:
+def _certificates(file: str, read: ReadContent = read_current_or_last_content) -> list["Certificate"]:
     from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # only with TLS
 
     content = _read(file, read)

@@ -33,7 +33,7 @@ def element_at(data: bytes, position: int) -> DerElement:
     return DerElement(head[0], data[begins:ends], data[position:ends])
 
 
-def children_of(element: DerElement) -> list[DerElement]:
+def child_elements(element: DerElement) -> list[DerElement]:
     """Return the elements inside a constructed element. Raises ValueError."""
     found, position = [], 0
     while position < len(element.content):

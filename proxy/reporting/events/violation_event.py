@@ -14,13 +14,13 @@ from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, escape_unprintable, truncate_text
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
-from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
+from sluicegate.validation.effective import EffectiveValue, effective_value_of, violated_value
 from sluicegate.validation.event_schema import SCHEMA_VERSION
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.requests.name_pattern import owner_among
+from sluicegate.validation.requests.name_pattern import first_owner_of
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
+from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, time_window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason
@@ -171,7 +171,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
     policy, now_ms = violation.basis
-    window = window_of(policy, now_ms)
+    window = time_window_of(policy, now_ms)
     event = _where(violation, now_ms, policy) | {
         "outcome": violation.outcome.value,
         "client_error": _error_name(violation.client_error),
@@ -189,7 +189,7 @@ def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
         "bound": _bound(violated_value(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
     }
-    if policy.enforced is not None and not policy.only_observes(rule for rule, _ in violation.rules):
+    if policy.enforced is not None and not policy.only_observes_rules(rule for rule, _ in violation.rules):
         event["enforced"] = policy.mode is not Mode.OBSERVE
     if violation.rules:
         event["rule"] = truncate_text(violation.rules[0][0])
@@ -216,7 +216,7 @@ def _of_rehearsal(rehearsal: RehearsalEvent) -> dict[str, Any]:
         "records": batch.records,
         "bad_records": max(count for _, count in rehearsal.found),
         "samples": [],
-        "bound": _bound(value_of(rehearsal.policy, "rehearse")),
+        "bound": _bound(effective_value_of(rehearsal.policy, "rehearse")),
         "rehearsed": [
             {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
         ],
@@ -241,7 +241,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
 def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
-    owner_of_client = owner_among(policy.client_owners, client.named)
+    owner_of_client = first_owner_of(policy.client_owners, client.named)
     owner = policy.owner or owner_of_client
     shown = {
         "schema_version": SCHEMA_VERSION,

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import structlog
 
-from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.deadline import run_within_deadline
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.encoding import Encode, encode_json
 from sluicegate.proxy.reporting.events.violation_event import Event
@@ -170,7 +170,7 @@ class ViolationFile:
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
         self._complaints = OncePerMinute()
-        self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
+        self._file = run_within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
         context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()

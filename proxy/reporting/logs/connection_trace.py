@@ -17,7 +17,7 @@ from sluicegate.config.model import Log
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
-from sluicegate.protocol.response_walks import codes_in
+from sluicegate.protocol.response_walks import error_codes_in
 from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
@@ -31,7 +31,7 @@ class ConnectionTracing:
     """Starts the traces of connections if the configuration enables them."""
 
     def __init__(self, log: Log) -> None:
-        self._is_wanted = log.follows_connections
+        self._is_wanted = log.traces_connections
         self._client = log.client_id
         self._numbers = count(1)
 
@@ -163,4 +163,4 @@ def _codes(request: _Request, head: bytes) -> list[str]:
         body_at = response_body_at(head, api.response_header_version(request.version))
     except MalformedMessage:
         return []
-    return [_NAMES.get(code, str(code)) for code in codes_in(request.api_key, request.version, head, body_at)]
+    return [_NAMES.get(code, str(code)) for code in error_codes_in(request.api_key, request.version, head, body_at)]

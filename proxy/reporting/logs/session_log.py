@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, SenderError
+from sluicegate.protocol.errors import FrameSizeError, ProtocolViolation, ResponseOutOfOrder
 from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
 from sluicegate.proxy.reporting.logs.exception_text import exception_summary, raise_location
@@ -34,7 +34,7 @@ class SessionLog:
         self._changes = Aggregator(_INTERVAL_SECONDS, self._emit_change, _wider)
         self._unsupported = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
-    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
+    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: ProtocolViolation) -> None:
         """Log that a client violated the protocol and that its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
@@ -46,7 +46,7 @@ class SessionLog:
         }
         self._note("client connection closed", (host, reason), details)
 
-    def log_broker_protocol_error(self, broker: str, address: str, error: SenderError) -> None:
+    def log_broker_protocol_error(self, broker: str, address: str, error: ProtocolViolation) -> None:
         """Log that the peer at `address`, a broker or another service, violated the protocol."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
@@ -299,7 +299,7 @@ def _host(peer: str) -> str:
     return peer.rpartition(":")[0]
 
 
-def _recognised(error: SenderError) -> str | None:
+def _recognised(error: ProtocolViolation) -> str | None:
     """Return the reason if the first bytes belong to a protocol other than Kafka's. Otherwise return None."""
     if not isinstance(error, FrameSizeError):
         return None

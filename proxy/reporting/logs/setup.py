@@ -156,7 +156,7 @@ class _QueuedLogger:
 def _configure(log: Log, last: Processor, factory: Callable[..., Any]) -> None:
     structlog.configure(
         processors=[*_first_processors(), last],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug" if log.follows_connections else log.level]),
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug" if log.traces_connections else log.level]),
         logger_factory=factory,
         cache_logger_on_first_use=False,
     )

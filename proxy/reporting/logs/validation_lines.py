@@ -18,7 +18,7 @@ from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Copies, Outcome
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import IN_FUTURE_MS, RehearsedBound, bounds_of
+from sluicegate.validation.timestamps import IN_FUTURE_MS, RehearsedBound, rehearsed_bounds_in_order
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 
@@ -164,7 +164,7 @@ class ValidationLines:
             self._unreadable.note(key, 0, now, finding_details, client, topic, batch, finding, now_ms)
         if batch.rehearsed:
             assert policy.rehearsed is not None  # otherwise there would be no counts
-            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
+            for bound, count in zip(rehearsed_bounds_in_order(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     what = (client.client_id, topic, None, bound.label)
                     self._rehearsals.note(what, count, now, rehearsal_details, client, topic, batch.partition, bound)

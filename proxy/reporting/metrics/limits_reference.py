@@ -6,7 +6,7 @@
 import sys
 from dataclasses import dataclass
 
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.limits import Limits
 
 _REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
@@ -136,7 +136,7 @@ _TAIL = """
 def page() -> str:
     """Return the page as Markdown. Consecutive keys with the same effect and counter share a row."""
     rows: list[tuple[list[str], LimitEffect]] = []
-    for key in each_key_of(Limits):
+    for key in keys_of_section(Limits):
         at = AT_LIMIT[f"limits.{key.name}"]
         if rows and rows[-1][1] == at:
             rows[-1][0].append(f"`{key.name}`")

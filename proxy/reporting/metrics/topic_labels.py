@@ -157,7 +157,7 @@ def limit_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
 
 def find_topic_owners(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
     """Return the team and contact of each topic that has its own series and an owner. Long strings are truncated."""
-    if not rulebook.in_file.has_owners:
+    if not rulebook.file_policies.has_owners:
         return {}
     topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}
     owners = {topic: rulebook.policy_of(topic).owner for topic in topics if topic != OTHER}

@@ -23,7 +23,7 @@ from sluicegate.validation.outcome import Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import IN_FUTURE_MS, bounds_of
+from sluicegate.validation.timestamps import IN_FUTURE_MS, rehearsed_bounds_in_order
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import PathCounts
@@ -90,13 +90,13 @@ class ValidationCounts:
         """
         if self._ordinary is None:
             return
-        for tally in self._ordinary.take_topics():
+        for tally in self._ordinary.take_changed_topic_tallies():
             batches, records, size, accepted, unknown = tally.take()
             name = tally.name or ""
             self._add(self._counters.topic_batches, name if name in self._topics else OTHER, accepted, unknown)
             if batches:
                 self._traffic.count_topic_traffic(name, batches, records, size)
-        for tally in self._ordinary.take_senders():
+        for tally in self._ordinary.take_changed_client_tallies():
             batches, records, size, accepted, unknown = tally.take()
             if accepted or unknown:
                 label = self._senders.label(tally.name, tally.holder or "")
@@ -168,7 +168,7 @@ class ValidationCounts:
             )
         if batch.rehearsed:
             assert policy.rehearsed is not None  # otherwise there would be no counts
-            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
+            for bound, count in zip(rehearsed_bounds_in_order(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     self._rehearsed(client, batch.topic, bound.label, count)
 
@@ -239,7 +239,9 @@ class ValidationCounts:
             counted.validated_batches[_UNKNOWN] += ordinary.all.unknown
             counted.validated_records += ordinary.records
             counted.validated_bytes += ordinary.bytes
-            counted.fallback.update({why.name.lower(): count for why, count in ordinary.fallback_counts().items()})
+            counted.fallback.update(
+                {why.name.lower(): count for why, count in ordinary.fallback_counts_by_reason().items()}
+            )
         if self._paths is not None:
             counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
         return counted

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sluicegate.proxy.reporting.bounded_text import truncate_text
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
-from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
+from sluicegate.validation.requests.name_pattern import OwnedClients, first_owner_of
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.verdict import Finding, Reason
 
@@ -45,7 +45,7 @@ class FairLabels:
         for label, holder in self._slots.holders().items() if owners else ():
             principal = holder if holder.partition(":")[0].isalpha() else None
             client = Client(holder, None if label == NO_CLIENT_ID else label, principal=principal)
-            owner = owner_among(owners, client)
+            owner = first_owner_of(owners, client)
             if owner is not None:
                 found[label] = (truncate_text(owner.team), truncate_text(owner.contact or ""))
         return found

@@ -16,7 +16,7 @@ _MAX_CLAIMS_BYTES = 65_536
 class UserNames(Protocol):
     """How brokers derive the user name from the claims of a token that they accept."""
 
-    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
         """Return the user name, or None if the claims contain none."""
 
 
@@ -26,7 +26,7 @@ class KafkaClaim:
 
     claim: str
 
-    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
         name = claims.get(self.claim)
         return name if isinstance(name, str) else None
 
@@ -48,7 +48,7 @@ class StrimziClaims:
     fallback: ClaimPath | None = None
     fallback_prefix: str = ""
 
-    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
         name = _text_at(claims, self.username)
         if name:
             return self.prefix + name
@@ -78,7 +78,7 @@ def _text_at(claims: Any, path: ClaimPath) -> str | None:
     return ""
 
 
-def user_names_of(listen: Listen) -> UserNames | None:
+def user_name_source_of(listen: Listen) -> UserNames | None:
     """Return how the brokers derive user names from tokens, or None if the configuration does not describe this."""
     if listen.oauth_username_claim is not None:
         fallback = listen.oauth_fallback_claim
@@ -91,7 +91,7 @@ def user_names_of(listen: Listen) -> UserNames | None:
     return None if listen.oauthbearer_claim is None else KafkaClaim(listen.oauthbearer_claim)
 
 
-def name_in_token(response: bytes, names: UserNames) -> str | None:
+def user_name_from_token(response: bytes, names: UserNames) -> str | None:
     """Return the user name in a client's first response, or None if no name can be read."""
     parts = _bearer(response).split(b".", 2)
     if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
@@ -100,7 +100,7 @@ def name_in_token(response: bytes, names: UserNames) -> str | None:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         return None
-    return names.user_name_in(claims) if isinstance(claims, dict) else None
+    return names.user_name_from_claims(claims) if isinstance(claims, dict) else None
 
 
 def _bearer(response: bytes) -> bytes:

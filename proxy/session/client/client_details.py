@@ -19,7 +19,7 @@ class ClientDetails(NamedTuple):
     @property
     def holder(self) -> str:
         """The name under which fair limits count the client: its verified principal, or else its address."""
-        return holder_of(self)
+        return fair_limit_key(self)
 
     @property
     def named(self) -> Client:
@@ -28,7 +28,7 @@ class ClientDetails(NamedTuple):
         return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
 
 
-def holder_of(identity: ClientIdentity | ClientDetails) -> str:
+def fair_limit_key(identity: ClientIdentity | ClientDetails) -> str:
     """Return the name under which fair limits count the client: its verified principal, or else its address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]

@@ -145,7 +145,7 @@ class SessionOpening:
     def connect_broker(self, head: bytes) -> None:
         """Connect to a broker for the first request, which starts with `head`.
 
-        A client that sends nothing causes no broker connection. Raises UpstreamIsThisProxy.
+        A client that sends nothing causes no broker connection. Raises UpstreamLeadsBackToProxy.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.check(ends, head, self.route.label)
@@ -187,7 +187,7 @@ class SessionOpening:
         """Resume reading from the client."""
         peer_info = self._broker.peer_info
         self._ends_upstream = (peer_info.local_address, peer_info.peer)
-        self._dependencies.loop_detection.made(self._ends_upstream)
+        self._dependencies.loop_detection.remember_connection(self._ends_upstream)
         self._client.resume(PauseReason.CONNECTING)
 
     def on_broker_lost(self) -> None:

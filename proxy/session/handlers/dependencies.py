@@ -15,7 +15,7 @@ from sluicegate.proxy.session.in_flight_limit import InFlightLimit
 from sluicegate.proxy.session.memory import GatherBudget
 from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
+from sluicegate.proxy.session.outlets import DescribePeer, EventLoopFunctions, Timer
 from sluicegate.proxy.session.pacing import LoopLateness
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
@@ -59,14 +59,14 @@ class RequestDependencies:
 class SessionDependencies:
     """The dependencies of all sessions of a proxy.
 
-    `connecting` starts connections to brokers, in a fair order of client addresses. `why_lost` returns the reason to
-    log for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If `allowed_names` is
-    None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is the principal. If
-    `path_counts` and `fast_path_buffer` are None, there is no fast path.
+    `connecting` starts connections to brokers, in a fair order of client addresses. `tls_disconnect_reason` returns the
+    reason to log for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If
+    `allowed_names` is None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is
+    the principal. If `path_counts` and `fast_path_buffer` are None, there is no fast path.
     """
 
     limits: Limits
-    loop: LoopCalls
+    loop: EventLoopFunctions
     lateness: LoopLateness
     read_buffer: memoryview
     frames: FramePool
@@ -74,7 +74,7 @@ class SessionDependencies:
     dial: Dial
     describe_client: DescribePeer
     describe_broker: DescribePeer
-    why_lost: Callable[[Exception | None], str | None]
+    tls_disconnect_reason: Callable[[Exception | None], str | None]
     chance: Callable[[], float]
     admission: Admission
     in_flight: InFlightLimit

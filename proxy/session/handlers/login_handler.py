@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sluicegate.protocol.api import APIS, Api, ApiKey
-from sluicegate.protocol.before_login import software_in
+from sluicegate.protocol.before_login import client_software_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
@@ -66,7 +66,7 @@ class LoginHandler:
         """Read the client's software from the request, and remove unsupported APIs from the broker's response."""
         header = read_header(self._identity, api, version, frame)
         with suppress(MalformedMessage):  # the broker responds to a malformed request or closes the connection
-            software = software_in(frame, version, header.body_at)
+            software = client_software_in(frame, version, header.body_at)
             if software is not None:
                 name, software_version = map(client_text, software)
                 self._identity.software_name, self._identity.software_version = name, software_version
@@ -76,7 +76,7 @@ class LoginHandler:
     def too_new_api_versions(self, api: Api, correlation_id: int, _frame: bytearray) -> None:
         """Respond to an unknown version of ApiVersions without parsing its body."""
         response = unsupported_api_versions(correlation_id, api.max_version)
-        self._delivery.in_turn(InFlightRequest(response=response))
+        self._delivery.respond_in_turn(InFlightRequest(response=response))
 
     def sasl_request(self, api: Api, version: int, frame: bytearray) -> None:
         """Handle SaslHandshake or SaslAuthenticate."""
@@ -102,13 +102,13 @@ class LoginHandler:
             self._log.log_rejected_login(self._identity, failure)
             self._counts.request_errors[api.name, _LOGIN_REJECTED] += 1
         else:
-            self._produce.principal_may_change()
+            self._produce.forget_header_after_login()
         return (response,)
 
     def _send_token(self, login: LoginAttempt) -> Steps[Parts]:
         response = yield from LoginForwarded()
         self._sasl.on_token_accepted(login, bytes(response))
-        self._produce.principal_may_change()
+        self._produce.forget_header_after_login()
         return (response,)
 
     def _run(self, steps: Steps[Parts], api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
@@ -122,5 +122,5 @@ class LoginHandler:
 
     def _forward(self, api: Api, frame: bytearray, in_flight: InFlightRequest) -> None:
         self._counts.slow_requests[api.name] += 1
-        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._clock.record_forwarded_request(api.key, in_flight, self._clock.now())
         self._forwarding.frame(frame, in_flight)

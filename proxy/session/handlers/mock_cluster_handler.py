@@ -8,7 +8,7 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
-from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
+from sluicegate.proxy.session.produce.effects import ForwardUnchanged, Respond
 from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
@@ -41,7 +41,7 @@ class MockClusterHandler:
         return handling in (ApiHandling.GUARD, ApiHandling.DESCRIBE, ApiHandling.HEARTBEAT)
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
-        """Forward or reject a complete request. Raises SenderError if a rejected request is malformed."""
+        """Forward or reject a complete request. Raises ProtocolViolation if a rejected request is malformed."""
         self._counts.slow_requests[api.name] += 1
         self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
 
@@ -49,7 +49,7 @@ class MockClusterHandler:
         if api not in REJECTED_APIS:  # the mock cluster supports it, or closes the connection
             in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
             self._clock.sent(api.key, self._clock.now(), in_flight)
-            yield from ForwardAsItCame(frame, in_flight)
+            yield from ForwardUnchanged(frame, in_flight)
             return
         body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
         self._log.log_unsupported_request(self._identity, api.name, self._message)

@@ -109,20 +109,22 @@ class RequestHandler:
         return any(each.held and each.other_connections_wait for each in (self._small, self._large))
 
     @property
-    def holds_what_others_wait_for(self) -> bool:
+    def blocks_other_connections(self) -> bool:
         """Whether other connections wait for memory that this client's partial request holds."""
         waits = self._small.is_waiting or self._large.is_waiting
         return self._client.is_gathering and not waits and self.other_connections_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Decide by API and version how to handle a request. Raises SenderError for requests that brokers reject."""
+        """Decide by API and version how to handle a request. Raises ProtocolViolation for requests
+        that brokers reject.
+        """
         if not self._pass_through.has_begun:
             self._pass_through.has_begun = True
             self._arrival.connect_broker(head)
         self._turn_left -= 1
         # The first request never ends a turn, so that a client that sends one request at a time never waits.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.check_lateness()):
-            self._turns.pause_for_others(self._client)
+            self._turns.pause_for_fair_share(self._client)
         if self._sasl.stage is _RAW_TOKENS:
             if not may_be_request(size, head):
                 self._on_gathered = self._login.raw_token
@@ -141,7 +143,7 @@ class RequestHandler:
             raise UnknownApi(f"{api.name} v{version}: this proxy supports versions 0 to {api.max_version}", api.name)
         return self._by_treatment(api, version, correlation_id, size)
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         """Forward bytes of a request that is not parsed."""
         if self._has_broker:
             self._broker.write(bytes(data))
@@ -155,7 +157,7 @@ class RequestHandler:
             self._broker.write(self._before_broker)
             self._before_broker = b""
 
-    def on_room(self, more: int, size: int) -> None:
+    def on_memory_needed(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.reserve(more):
@@ -243,7 +245,7 @@ class RequestHandler:
     def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
         """Expect the response to a request that is forwarded as it arrives. Its time in the proxy is not measured."""
         self._counts.slow_requests[api.name] += 1
-        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._clock.record_forwarded_request(api.key, in_flight, self._clock.now())
         self._forwarding.expect(expect_code(in_flight, api.key, version))
 
     def _gather_before_login(self, size: int) -> Disposition:

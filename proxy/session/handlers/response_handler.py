@@ -53,7 +53,7 @@ class ResponseHandler:
         self._small = Gathering(budget.small_responses, self._memory_came)
         self._large = Gathering(budget.large_responses, self._memory_came)
 
-    def on_room(self, more: int, size: int) -> None:
+    def on_memory_needed(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a response that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.reserve(more):
@@ -93,7 +93,7 @@ class ResponseHandler:
         if in_flight.ended is not None:
             in_flight.ended()
         elif in_flight.sender is not None:
-            self._fast.unanswered(in_flight)
+            self._fast.count_batches_without_response(in_flight)
 
     def _memory_came(self) -> None:
         self._broker.resume(PauseReason.MEMORY)
@@ -109,12 +109,12 @@ class ResponseHandler:
             raise ResponseOutOfOrder(in_flight.correlation_id, received)
         if in_flight.stands_for:
             self._clock.response_began(in_flight)
-        self._with_code = in_flight if in_flight.code_at != 0 else None
+        self._with_code = in_flight if in_flight.error_code_position != 0 else None
         if in_flight.finish is None and in_flight.sender is None:
             return _STREAM
         self._gathered = in_flight
         if not self._is_first and self._turns.check_lateness():
-            self._turns.pause_for_others(self._broker)
+            self._turns.pause_for_fair_share(self._broker)
         self._is_first = False
         return _GATHER
 
@@ -122,7 +122,7 @@ class ResponseHandler:
         """Start a new turn once all input was read or has to wait."""
         self._is_first = True
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         """Forward bytes of an unchanged response."""
         if self._with_code is not None:
             self._errors.read(self._with_code, data[SIZE_BYTES:])

@@ -10,15 +10,15 @@ only its two connections call it.
 
 from functools import partial
 
-from sluicegate.protocol.errors import MalformedResponse, SenderError, UnknownApi
+from sluicegate.protocol.errors import MalformedResponse, ProtocolViolation, UnknownApi
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
 from sluicegate.proxy.session.handlers.arrival import RouteFor
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
-from sluicegate.proxy.session.handlers.session_parts import make_parts
+from sluicegate.proxy.session.handlers.session_parts import make_session_parts
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
-from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
+from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, exceeded_limit_key
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # After reading more than this, a connection lets others go first if the loop is late.
@@ -46,7 +46,7 @@ class Session:
         self._age = ConnectionAge(given.limits.max_connection_age_seconds, given.chance)
         self._lifecycle = Lifecycle()
         self._trace = given.begin_trace()
-        parts = make_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
+        parts = make_session_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
         self.identity = parts.identity
         self.account = parts.account
         self.queue = parts.queue
@@ -99,7 +99,7 @@ class Session:
     def on_bytes_taken(self, connection: Connection) -> None:
         # Without this check, the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
-            self._turns.pause_for_others(connection)
+            self._turns.pause_for_fair_share(connection)
         if connection is self.client:
             self.requests.begin_turn()
             self._closer.on_client_read()
@@ -141,11 +141,11 @@ class Session:
     def _has_ended(self) -> bool:
         return self._lifecycle.stage is Stage.ENDED
 
-    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+    def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
         given = self._dependencies
         self._ends(f"proxy: {error}")
         self._runner.abandon()
-        limit = limit_of(error)
+        limit = exceeded_limit_key(error)
         if limit is not None:
             given.counts.limits_reached[limit] += 1
         if connection is self.broker:
@@ -161,7 +161,7 @@ class Session:
         else:
             self._closer.close_after_responses()
 
-    def _reject(self, error: SenderError) -> None:
+    def _reject(self, error: ProtocolViolation) -> None:
         self.on_sender_error(self.broker if isinstance(error, MalformedResponse) else self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
@@ -189,7 +189,7 @@ class Session:
         if connection is self.client:
             self.account.has_left = True
             if not self._runner.is_busy:
-                self.metering.pass_turn_on()
+                self.metering.release_turn()
             if not self._arrival.has_begun:
                 self.client.close()
             self._closer.end_requests()
@@ -204,12 +204,12 @@ class Session:
             if error is not None:  # after a reset, a broker drops requests that it has not handled
                 self._runner.abandon()
             if not self._runner.is_busy:
-                self.metering.pass_turn_on()
+                self.metering.release_turn()
             self._closer.end_requests()
         else:
             self._responses.give_up()
             self._arrival.on_broker_lost()
-            why = self._dependencies.why_lost(error)
+            why = self._dependencies.tls_disconnect_reason(error)
             if why is not None:
                 self._dependencies.log.log_unreachable_upstream(self._arrival.route.label, why)
             self.client.close()
@@ -240,13 +240,15 @@ class Session:
     def close_now(self) -> None:
         """Close both connections immediately."""
         if not self._has_ended:
-            self._runner.cut_off()
+            self._runner.abort_both_connections()
 
     def check_deadlines(self, now: float) -> None:
         """End overdue waits and count batches. Called about once a second. `now` is monotonic, in seconds."""
         if self._has_ended:
             return
-        waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
+        waits = snapshot_of(
+            self.client, self.broker, self.requests, self._responses, self._runner.waiting_request_number
+        )
         overdue = self._deadlines.overdue(waits, now)
         if overdue is not None:
             given = self._dependencies
@@ -260,6 +262,6 @@ class Session:
             self._closer.drain()
 
 
-def _error_of(error: SenderError) -> tuple[str, str]:
+def _error_of(error: ProtocolViolation) -> tuple[str, str]:
     """Return the API to which the error belongs, if it is known, and the error's kind."""
     return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

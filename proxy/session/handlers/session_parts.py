@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader, Parts
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
-from sluicegate.proxy.responses.api_versions import cut_down_versions, versions_for_legacy_producers
+from sluicegate.proxy.responses.api_versions import limit_to_supported_versions, versions_for_legacy_producers
 from sluicegate.proxy.responses.mock_cluster import versions_with_rejected_apis
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.broker_errors import BrokerErrors
@@ -65,12 +65,12 @@ class SessionParts:
     responses: ResponseHandler
 
 
-def make_parts(
+def make_session_parts(
     given: SessionDependencies,
     ends: ConnectionOwner,
     lifecycle: Lifecycle,
     trace: SessionTrace | None,
-    reject: Callable[[SenderError], None],
+    reject: Callable[[ProtocolViolation], None],
     request_settled: Callable[[], None],
 ) -> SessionParts:
     """Create a new session's parts.
@@ -123,7 +123,7 @@ def make_parts(
     if trace is None:  # a traced session has no fast path
         fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
         if fast_requests is not None and fast_responses is not None:
-            fast_requests.lead(client, broker, turns.pause_for_others)
+            fast_requests.lead(client, broker, turns.pause_for_fair_share)
             fast_responses.lead(client, errors, outcomes)
     produce = ProduceIntake(
         identity=identity,
@@ -190,8 +190,8 @@ def make_parts(
         from_responses = TracedResponses(responses, identity, trace)
         client.report_pauses(partial(trace_pause, trace, "client"))
         broker.report_pauses(partial(trace_pause, trace, "broker"))
-    client_reader.deliver_to(from_requests, fast_requests)
-    broker_reader.deliver_to(from_responses, fast_responses)
+    client_reader.switch_handler(from_requests, fast_requests)
+    broker_reader.switch_handler(from_responses, fast_responses)
     return SessionParts(
         identity=identity,
         account=account,
@@ -213,7 +213,7 @@ def _offered_versions(shared: RequestDependencies) -> Callable[[int, bytearray],
     """Return the function that creates a client's ApiVersions response from the broker's own."""
     if shared.mock_advice is not None:
         return versions_with_rejected_apis
-    return versions_for_legacy_producers if shared.produce.scheduler.converts_legacy else cut_down_versions
+    return versions_for_legacy_producers if shared.produce.scheduler.converts_legacy else limit_to_supported_versions
 
 
 def _change_handler(

@@ -15,14 +15,14 @@ from sluicegate.proxy.responses.refused_changes import (
     TOPIC_CHANGES,
     Topic,
     TopicChange,
-    refusal_of_own_topics,
+    rejection_of_own_topic_changes,
 )
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.proxy.session.produce.effects import ForwardAsItCame, ResolveNames, Respond
+from sluicegate.proxy.session.produce.effects import ForwardUnchanged, ResolveNames, Respond
 from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_runner import Perform, RequestRunner
 from sluicegate.proxy.session.settings.handler import HANDLED_APIS, TopicSettingHandler
@@ -63,7 +63,9 @@ class TopicChangeHandler:
         return handling is _GUARD or (handling is _DESCRIBE and self._settings is not None)
 
     def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
-        """Forward or reject a complete request. Raises SenderError if a request that must be read is malformed."""
+        """Forward or reject a complete request. Raises ProtocolViolation if a request that must be
+        read is malformed.
+        """
         self._counts.slow_requests[api.name] += 1
         self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
 
@@ -77,7 +79,7 @@ class TopicChangeHandler:
             return
         in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
         self._shared.clock.sent(api.key, came, in_flight)
-        yield from ForwardAsItCame(frame, in_flight)
+        yield from ForwardUnchanged(frame, in_flight)
 
     def _refuse_change_of_own_topic(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[bool]:
         """Reject a request that changes one of the proxies' own topics, and return whether it does."""
@@ -94,12 +96,12 @@ class TopicChangeHandler:
         self._counts.request_errors[api.name, _REFUSED] += 1
         self._log.log_rejected_topic_change(self._identity, api.name, self._name_of(refused))
         header = build_response_header(correlation_id, api.response_header_version(version))
-        body = change.response.build(change.rejection(request, refusal_of_own_topics(self._is_own)), version)
+        body = change.response.build(change.rejection(request, rejection_of_own_topic_changes(self._is_own)), version)
         yield from Respond(InFlightRequest(response=header + body))
         return True
 
     def _read(self, change: TopicChange, api: Api, version: int, frame: bytearray) -> Value:
-        """Parse a request that may name one of the proxies' own topics. Raises SenderError."""
+        """Parse a request that may name one of the proxies' own topics. Raises ProtocolViolation."""
         body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
         return change.request.parse(body, version, MOST_ELEMENTS)
 

@@ -41,7 +41,7 @@ class TracedRequests:
         self._trace.trace_request_start(api_key, version, correlation_id, size)
         return disposition
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         """Read the client id from the first bytes of a request."""
         if self._begins:
             self._begins = False
@@ -52,11 +52,11 @@ class TracedRequests:
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)
                 self._trace.trace_client_identity(self._identity)
-        self._side.on_pass(data)
+        self._side.on_streamed_bytes(data)
 
-    def on_room(self, more: int, size: int) -> None:
+    def on_memory_needed(self, more: int, size: int) -> None:
         """Reserve memory."""
-        self._side.on_room(more, size)
+        self._side.on_memory_needed(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
         """Trace a gathered request."""
@@ -80,16 +80,16 @@ class TracedResponses:
         self._passing = size if disposition is Disposition.STREAM else None
         return disposition
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         """Trace an unchanged response."""
         size, self._passing = self._passing, None
         if size is not None:
             self._trace.trace_response(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
-        self._side.on_pass(data)
+        self._side.on_streamed_bytes(data)
 
-    def on_room(self, more: int, size: int) -> None:
+    def on_memory_needed(self, more: int, size: int) -> None:
         """Reserve memory."""
-        self._side.on_room(more, size)
+        self._side.on_memory_needed(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
         """Handle a gathered response."""

@@ -36,7 +36,7 @@ class OnInternalError(Enum):
 class Settings(Protocol):
     """The cluster's topic settings."""
 
-    def settings_pending(self, topics: Iterable[str], /) -> CompletionFuture | None:
+    def pending_settings_future(self, topics: Iterable[str], /) -> CompletionFuture | None:
         """Return None if these topics can be validated now.
 
         Otherwise return a future that is done within a time limit and never fails.

@@ -9,7 +9,7 @@ from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.older_responses import OlderResponse
-from sluicegate.proxy.responses.produce_responses import most_entries
+from sluicegate.proxy.responses.produce_responses import max_response_entries
 from sluicegate.proxy.responses.topic_names import metadata_request, names_in
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.client.identity import ClientIdentity
@@ -19,6 +19,7 @@ from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
+    AllowFastPath,
     AskBroker,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
@@ -27,10 +28,10 @@ from sluicegate.proxy.session.produce.effects import (
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
-    CloseUnanswered,
+    CloseWithoutResponse,
     ExpectResponse,
     Forward,
-    ForwardAsItCame,
+    ForwardUnchanged,
     LearnStoredTimes,
     ReleaseMemory,
     ReportBrokerErrors,
@@ -40,7 +41,6 @@ from sluicegate.proxy.session.produce.effects import (
     Respond,
     Settle,
     StoreBadRecords,
-    TeachFastPath,
     TimeRequest,
     Validate,
 )
@@ -63,7 +63,7 @@ class SessionQuotas(Protocol):
 
     def charge_topics(self, shares: TopicShares) -> None: ...
 
-    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
+    def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 
@@ -73,7 +73,7 @@ class SessionQuotas(Protocol):
 class Responses(Protocol):
     """Queues the proxy's own responses in order."""
 
-    def in_turn(self, in_flight: InFlightRequest) -> None: ...
+    def respond_in_turn(self, in_flight: InFlightRequest) -> None: ...
 
     def close_in_turn(self, reason: str) -> None: ...
 
@@ -137,7 +137,7 @@ class ProduceEffects:
 
     def _settings_known(self, effect: AwaitSettings) -> Wait | None:
         settings = self._shared.settings
-        reached = None if settings is None else settings.settings_pending(effect.topics)
+        reached = None if settings is None else settings.pending_settings_future(effect.topics)
         return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
     def _validate(self, effect: Validate) -> Dispatch | Wait:
@@ -148,7 +148,7 @@ class ProduceEffects:
         return Wait(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
 
     def _earlier_responses(self, _effect: AwaitEarlierResponses) -> Wait:
-        return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
+        return Wait(PauseReason.STORED_TIMES, self._stored_times.call_when_settled)
 
     def _ask_broker(self, effect: AskBroker[Any]) -> Wait:
         def ask(resume: Resume) -> None:
@@ -164,19 +164,19 @@ class ProduceEffects:
         assert sink is not None  # a rulebook with quarantine always has a sink
         return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
 
-    def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:
+    def _forward_as_it_came(self, effect: ForwardUnchanged) -> None:
         self._forwarding.produce(effect.frame, effect.in_flight)
 
     def _forward(self, effect: Forward) -> None:
         self._forwarding.parts(effect.parts, effect.in_flight, effect.before)
 
     def _respond(self, effect: Respond) -> None:
-        self._responses.in_turn(effect.in_flight)
+        self._responses.respond_in_turn(effect.in_flight)
 
     def _close_in_turn(self, effect: CloseInTurn) -> None:
         self._responses.close_in_turn(effect.reason)
 
-    def _close_unanswered(self, _effect: CloseUnanswered) -> None:
+    def _close_unanswered(self, _effect: CloseWithoutResponse) -> None:
         self._shared.counts.acks_0_closed += 1
         self._responses.close_in_turn("a rejection for which acks=0 leaves no response")
 
@@ -187,13 +187,13 @@ class ProduceEffects:
     def _charge_topics(self, effect: ChargeTopics) -> None:
         self._quotas.charge_topics(effect.shares)
 
-    def _teach_fast_path(self, effect: TeachFastPath) -> None:
+    def _teach_fast_path(self, effect: AllowFastPath) -> None:
         shared, request = self._shared, effect.request
         if shared.ordinary is None or request.acks not in VALID_ACKS:
             return
-        policy_of = shared.policy_memo.policies_by(shared.rules.rulebook)
+        policy_of = shared.policy_memo.policies_in_rulebook(shared.rules.rulebook)
         for topic in request.topics:
-            name = topic.name_by(shared.names.by_id)
+            name = topic.resolve_name(shared.names.by_id)
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
@@ -208,13 +208,13 @@ class ProduceEffects:
             self._stored_times.expect(request, dispatch.validated),
             request.version,
             request.acks,
-            most_entries(request),
+            max_response_entries(request),
             self._shared.clock.now(),
         )
         self._kept.keep(forwarded.kept_bytes)
         in_flight = InFlightRequest(effect.correlation_id, partial(self._handle_response, forwarded))
         in_flight.ended = partial(self._end_without_response, forwarded)
-        in_flight = self._quotas.with_throttle(in_flight, request.version)
+        in_flight = self._quotas.add_throttle_time(in_flight, request.version)
         if dispatch.conversion is not None and in_flight.finish is not None:
             older = OlderResponse(dispatch.conversion)
             in_flight.finish_with(partial(_finish_older, older, in_flight.finish))
@@ -250,7 +250,7 @@ class ProduceEffects:
 
 
 def _finish_older(older: OlderResponse, finish: Finish, frame: bytearray) -> Parts | None:
-    parts = finish(older.with_successes(frame))
+    parts = finish(older.report_empty_partitions_as_stored(frame))
     return None if parts is None else older.for_client(parts)
 
 
@@ -263,14 +263,14 @@ _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     AwaitEarlierResponses: ProduceEffects._earlier_responses,
     AskBroker: ProduceEffects._ask_broker,
     StoreBadRecords: ProduceEffects._quarantine,
-    ForwardAsItCame: ProduceEffects._forward_as_it_came,
+    ForwardUnchanged: ProduceEffects._forward_as_it_came,
     Forward: ProduceEffects._forward,
     Respond: ProduceEffects._respond,
     CloseInTurn: ProduceEffects._close_in_turn,
-    CloseUnanswered: ProduceEffects._close_unanswered,
+    CloseWithoutResponse: ProduceEffects._close_unanswered,
     ChargeRequest: ProduceEffects._charge_request,
     ChargeTopics: ProduceEffects._charge_topics,
-    TeachFastPath: ProduceEffects._teach_fast_path,
+    AllowFastPath: ProduceEffects._teach_fast_path,
     ExpectResponse: ProduceEffects._expect_response,
     ReportBrokerErrors: ProduceEffects._report_broker_errors,
     ReleaseMemory: ProduceEffects._release_memory,

@@ -92,7 +92,7 @@ class StoreBadRecords(Effect[Failures]):
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardAsItCame(Effect[None]):
+class ForwardUnchanged(Effect[None]):
     """Send the broker a request unchanged. `in_flight` is None if the request gets no response (acks=0)."""
 
     frame: bytearray
@@ -123,7 +123,7 @@ class CloseInTurn(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class CloseUnanswered(Effect[None]):
+class CloseWithoutResponse(Effect[None]):
     """Count a rejection of which the client is not informed (acks=0), and close the connection in its turn."""
 
 
@@ -142,7 +142,7 @@ class ChargeTopics(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class TeachFastPath(Effect[None]):
+class AllowFastPath(Effect[None]):
     """Let later requests for the topics of a valid request use the fast path."""
 
     request: ProduceRequest

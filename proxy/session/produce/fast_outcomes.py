@@ -45,7 +45,7 @@ class FastOutcomes:
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
         except MalformedMessage:
-            self.unanswered(in_flight)
+            self.count_batches_without_response(in_flight)
             return
         sender = in_flight.sender
         tallies: dict[str | None, BatchTally] = {}
@@ -66,16 +66,16 @@ class FastOutcomes:
                 self._validations.count_unaccepted_batch(sender.name, sender.holder, name, outcome)
         for name, batches in left.items():
             if batches:
-                sender.leave_unknown(batches)
-                tallies[name].leave_unknown(batches)
+                sender.count_without_response(batches)
+                tallies[name].count_without_response(batches)
         for code in {entry.code for entry in response.entries} - {ErrorCode.NONE}:
             self._broker_errors.count_broker_error(self._identity, _PRODUCE, code)
 
-    def unanswered(self, in_flight: InFlightRequest) -> None:
+    def count_batches_without_response(self, in_flight: InFlightRequest) -> None:
         """Count the batches of a request that gets no response."""
-        in_flight.sender.leave_unknown(in_flight.batches)
+        in_flight.sender.count_without_response(in_flight.batches)
         for tally, batches in _shares_of(in_flight):
-            tally.leave_unknown(batches)
+            tally.count_without_response(batches)
 
 
 def _shares_of(in_flight: InFlightRequest) -> "list[tuple[BatchTally, int]]":

@@ -7,7 +7,7 @@ performs them and sends back the results (`sluicegate.proxy.session.request_runn
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.records.record_limit import check_record_count
@@ -22,6 +22,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
 from sluicegate.proxy.session.produce.dependencies import OnInternalError, ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
+    AllowFastPath,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
     AwaitSettings,
@@ -29,27 +30,26 @@ from sluicegate.proxy.session.produce.effects import (
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
-    CloseUnanswered,
+    CloseWithoutResponse,
     ExpectResponse,
     Forward,
-    ForwardAsItCame,
+    ForwardUnchanged,
     ReportUnvalidated,
     ResolveNames,
     Respond,
     Settle,
-    TeachFastPath,
     TimeRequest,
     Validate,
 )
 from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
-from sluicegate.proxy.session.produce.own_topics import refused_request
+from sluicegate.proxy.session.produce.own_topics import reject_own_topics
 from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.previous_times import PreviousTimeInFlight
-from sluicegate.validation.produce.request import waived_request
+from sluicegate.validation.produce.request import unvalidated_request
 from sluicegate.validation.rules.rule import Client
 
 NO_QUOTA = "a quota has no room for the client; see the log for its name"
@@ -58,7 +58,7 @@ NO_QUOTA = "a quota has no room for the client; see the log for its name"
 class QuotaMeter(Protocol):
     """The quotas of clients and topics, as the handler uses them."""
 
-    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
+    def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
     def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Mapping[bytes, str]
@@ -86,7 +86,7 @@ class ProduceHandler:
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
     ) -> Steps[None]:
-        """Handle a complete request, whose body starts at `body_at`. Raises SenderError if it is malformed.
+        """Handle a complete request, whose body starts at `body_at`. Raises ProtocolViolation if it is malformed.
 
         `of_client` is the client quota's decision.
         """
@@ -138,13 +138,13 @@ class ProduceHandler:
             errors = {} if dispatch.stand_in_request is None else dispatch.stand_in_request.client_errors
             yield from Settle(batches.settled(errors, None))
         if request.acks == 0 and dispatch.stand_in_request is not None and dispatch.stand_in_request.rejects_anything:
-            yield from CloseUnanswered()
+            yield from CloseWithoutResponse()
 
     def _refuse(self, request: ProduceRequest, correlation_id: int, arrived: float) -> Steps[None]:
         """Reject a request that contains batches for the proxies' own topics. No part of it is forwarded."""
         shared = self._shared
         now_ms = shared.now_ms()
-        validated = refused_request(request, shared.own_topics, shared.names.by_id, now_ms)
+        validated = reject_own_topics(request, shared.own_topics, shared.names.by_id, now_ms)
         batches = AwaitedBatches(
             client_details(self._identity),
             request,
@@ -155,13 +155,13 @@ class ProduceHandler:
             shared.max_event_records,
         )
         stand_ins = StandInRequest(request, validated, LogStarts(), now_ms, lambda: None)
-        response = stand_ins.response_now(correlation_id)
+        response = stand_ins.response_to_rejected_request(correlation_id)
         if request.acks != 0:
-            yield from Respond(self._meter.with_throttle(InFlightRequest(response=response), request.version))
+            yield from Respond(self._meter.add_throttle_time(InFlightRequest(response=response), request.version))
         yield from TimeRequest(arrived, None)
         yield from Settle(batches.settled(stand_ins.client_errors, None))
         if request.acks == 0:
-            yield from CloseUnanswered()
+            yield from CloseWithoutResponse()
 
     def _within_quota(self, decision: QuotaDecision, turn: AwaitQuotaTurn | AwaitTopicQuotas) -> Steps[bool]:
         """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
@@ -180,14 +180,16 @@ class ProduceHandler:
         shared = self._shared
         try:
             return (yield from self._validated(request))
-        except SenderError:
+        except ProtocolViolation:
             raise
         except Exception as error:
-            must_not_pass = shared.rules.rulebook.in_file.has_sensitive_fields or shared.scheduler.must_convert(request)
+            must_not_pass = shared.rules.rulebook.file_policies.has_sensitive_fields or shared.scheduler.must_convert(
+                request
+            )
             if shared.on_internal_error is OnInternalError.CLOSE or must_not_pass:
                 raise
             yield from ReportUnvalidated(error)
-            return Dispatch(waived_request(request, Waiver.INTERNAL_ERROR), None, None)
+            return Dispatch(unvalidated_request(request, Waiver.INTERNAL_ERROR), None, None)
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
         """Validate a request.
@@ -212,13 +214,13 @@ class ProduceHandler:
         stand_in_request = dispatch.stand_in_request
         if stand_in_request is None:
             if Waiver.INTERNAL_ERROR not in dispatch.validated.waived.values():
-                yield from TeachFastPath(request)
+                yield from AllowFastPath(request)
             if request.acks == 0:
                 in_flight = None
             else:
                 in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
             if dispatch.parts is None:
-                yield from ForwardAsItCame(request.frame, in_flight)
+                yield from ForwardUnchanged(request.frame, in_flight)
             else:
                 yield from Forward(dispatch.parts(), () if in_flight is None else (in_flight,))
             return in_flight
@@ -226,13 +228,13 @@ class ProduceHandler:
         if request.acks == 0:
             yield from Forward(dispatch.parts(), ())
             return None
-        alone = stand_in_request.response_alone(self._proven.since, correlation_id, self._shared.now_ms())
+        alone = stand_in_request.response_without_broker(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
             version = request.version
             if dispatch.conversion is not None:
                 alone = b"".join(OlderResponse(dispatch.conversion).for_client((alone,)))
                 version = dispatch.conversion.version
-            yield from Respond(self._meter.with_throttle(InFlightRequest(response=alone), version))
+            yield from Respond(self._meter.add_throttle_time(InFlightRequest(response=alone), version))
             return None
         before = self._log_starts.about(stand_in_request)
         in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
@@ -247,18 +249,18 @@ class ProduceHandler:
 
     def _names(self, request: ProduceRequest) -> Iterator[str | None]:
         by_id = self._shared.names.by_id
-        return (topic.name_by(by_id) for topic in request.topics)
+        return (topic.resolve_name(by_id) for topic in request.topics)
 
     def _shares_of_topics(self, request: ProduceRequest) -> TopicShares:
         rulebook = self._shared.rules.rulebook
-        if not rulebook.in_file.has_topic_quotas:
+        if not rulebook.file_policies.has_topic_quotas:
             return ()
-        policy_of = self._shared.policy_memo.policies_by(rulebook)
+        policy_of = self._shared.policy_memo.policies_in_rulebook(rulebook)
         return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
 
     def _known_client(self) -> Client | None:
         """Return the client if the rulebook depends on it. Otherwise return None."""
-        return self._identity.for_rules() if self._shared.rules.rulebook.depends_on_client else None
+        return self._identity.client_for_rules() if self._shared.rules.rulebook.depends_on_client else None
 
     def end(self) -> None:
         """Clean up at the end of the session."""

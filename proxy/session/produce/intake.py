@@ -10,7 +10,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import HEAD_BYTES, parse_request_header
 from sluicegate.proxy.fastpath.paths import FALL_BACK, GOOD
-from sluicegate.proxy.session.client.client_details import holder_of
+from sluicegate.proxy.session.client.client_details import fair_limit_key
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.connection import Connection
@@ -85,7 +85,7 @@ class ProduceIntake:
         """Expect the rest of a request whose first bytes have arrived."""
         self._version = version
         self._correlation_id = correlation_id
-        self._is_unmet = self._metering.may_be_on
+        self._is_unmet = self._metering.has_any_quota
 
     def check_partial_request(self) -> None:
         """Read the client id of a partial request, and pause the client if it exceeds a quota."""
@@ -102,7 +102,7 @@ class ProduceIntake:
                 return
         self._is_unmet = False
         self._identity.client_id = None if client_id is None else client_text(client_id)
-        match self._metering.admit(self._identity.for_rules()):
+        match self._metering.admit(self._identity.client_for_rules()):
             case QuotaDecision.WAIT:
                 self._client.pause(PauseReason.QUOTA_QUEUE)
                 self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_QUEUE))
@@ -122,20 +122,20 @@ class ProduceIntake:
             self._identity.client_id = self._header_client_id
         else:
             body_at = read_header(self._identity, _PRODUCE, version, frame).body_at
-            decision = self._metering.admit(self._identity.for_rules())
+            decision = self._metering.admit(self._identity.client_for_rules())
             self._reads_more()
             if body_at <= _REMEMBERED_HEADER_BYTES:
                 self._remember(version, bytes(frame[HEAD_BYTES:body_at]))
         steps = self._handler.handle(frame, version, self._correlation_id, body_at, decision)
         self._runner.run(steps, self._perform)
 
-    def principal_may_change(self) -> None:
+    def forget_header_after_login(self) -> None:
         """Forget the header after an accepted token, because quotas and exemptions depend on the principal."""
         self._header_version = -1
         if self._fast is not None:
             self._fast.forget()
         doubt = self._identity.doubt
-        if doubt is not None and self._rules.rulebook.in_file.names_principals:
+        if doubt is not None and self._rules.rulebook.file_policies.depends_on_principal:
             self._log.log_unverified_principal(self._identity, doubt)
 
     def end(self) -> None:
@@ -152,7 +152,7 @@ class ProduceIntake:
         self._metering.take(len(frame))
         in_flight = fast.new_in_flight(self._correlation_id, version) if verdict == GOOD else None
         if in_flight is not None:
-            self._metering.with_throttle(in_flight, version)
+            self._metering.add_throttle_time(in_flight, version)
         self._forwarding.produce(frame, in_flight)
         self._clock.sent(_PRODUCE.key, arrived, in_flight)
         return True
@@ -170,7 +170,7 @@ class ProduceIntake:
         self._header_rest = rest
         self._header_client_id = self._identity.client_id
         if self._fast is not None and self._ordinary is not None and not self._is_exempt:
-            sender = self._ordinary.sender(self._identity.client_id, holder_of(self._identity))
+            sender = self._ordinary.sender(self._identity.client_id, fair_limit_key(self._identity))
             self._fast.remember(self._header_version, rest, sender)
             self._fast.meter(self._metering.passed if self._metering.is_on else None)
 
@@ -178,7 +178,7 @@ class ProduceIntake:
     def _is_exempt(self) -> bool:
         """Whether this client is exempt from all rules."""
         rulebook = self._rules.rulebook
-        return rulebook.depends_on_client and rulebook.exempts(self._identity.for_rules())
+        return rulebook.depends_on_client and rulebook.exempts_client(self._identity.client_for_rules())
 
     def _knows_header_of(self, version: int, frame: bytearray | memoryview) -> bool:
         """Return whether the header and the rules are the same as for the previous request."""

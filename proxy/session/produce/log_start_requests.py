@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from sluicegate.protocol.framing import Parts, frame_of
-from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
+from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
+from sluicegate.protocol.framing import Parts, build_frame
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.session.in_flight import InFlightRequest
@@ -57,14 +57,14 @@ class LogStartRequests:
         if not named:
             return _ASKED_ALREADY
         awaits = InFlightRequest(_OUR_CORRELATION_ID, partial(self._responded, named))
-        return LogStartRequest((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
+        return LogStartRequest((build_frame(build_log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """Clean up at the end of the session."""
         self._waiting.clear()
 
     def _responded(self, named: Mapping[tuple[str, int], PartitionKey], response: bytearray) -> None:
-        starts = log_starts_in(response, len(named))
+        starts = log_start_offsets_in(response, len(named))
         now_ms = self._now_ms()
         for place, partition_key in named.items():
             waiting = self._waiting.pop(partition_key)

@@ -31,7 +31,7 @@ class ForwardedRequest(NamedTuple):
     times: ExpectedTimes
     version: int
     acks: int
-    most_entries: int
+    max_response_entries: int
     sent: float
 
     @property
@@ -55,7 +55,9 @@ class ProduceResponseHandler:
         """Convert the broker's response into the client's response. Raises MalformedMessage."""
         version, stand_in_request, client_id = forwarded.version, forwarded.stand_in_request, self._identity.client_id
         try:
-            response = walk_produce_response(frame, version, produce_body_at(frame, version), forwarded.most_entries)
+            response = walk_produce_response(
+                frame, version, produce_body_at(frame, version), forwarded.max_response_entries
+            )
             if stand_in_request is not None:
                 parts = stand_in_request.merged(response, self._rewriter, client_id)
                 errors = stand_in_request.client_errors
@@ -63,7 +65,7 @@ class ProduceResponseHandler:
                 errors = {
                     PartitionKey(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries
                 }
-                parts = response.with_entries({}, client_tail(response, self._rewriter, client_id))
+                parts = response.response_with_entries({}, client_tail(response, self._rewriter, client_id))
         except MalformedMessage:
             yield from self.end(forwarded)
             raise

@@ -35,7 +35,7 @@ class StoredTimes:
         self._under_way.update(partition for partition, _ in times.values())
         return times
 
-    def when_settled(self, callback: Callable[[None], None]) -> None:
+    def call_when_settled(self, callback: Callable[[None], None]) -> None:
         """Call `callback` when the broker has responded to all requests in flight."""
         if self._under_way:
             self._settled = callback
@@ -47,7 +47,7 @@ class StoredTimes:
         for partition_key, ((topic, index), time) in times.items():
             error = client_errors.get(partition_key)
             if error is not None and error.code == ErrorCode.NONE:
-                self._known.note_stored(topic, index, time)
+                self._known.record_stored_timestamp(topic, index, time)
         for partition, _ in times.values():
             self._under_way[partition] -= 1
             if not self._under_way[partition]:

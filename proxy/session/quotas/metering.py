@@ -9,11 +9,11 @@ from functools import partial
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.response_patches import with_throttle_time
+from sluicegate.protocol.response_patches import set_throttle_time
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
-from sluicegate.proxy.session.outlets import LoopCalls, Timer
+from sluicegate.proxy.session.outlets import EventLoopFunctions, Timer
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.quotas.shares import Quotas, QuotaShare, TopicShares, Wake
 from sluicegate.proxy.session.reports import SessionCounts, SessionLines
@@ -40,10 +40,10 @@ class Metering:
         client: Pausable,
         identity: ClientIdentity,
         quotas: Quotas,
-        loop: LoopCalls,
+        loop: EventLoopFunctions,
         counts: SessionCounts,
         log: SessionLines,
-        most_connections: int,
+        effective_max_connections: int,
     ) -> None:
         self._client = client
         self._identity = identity
@@ -51,7 +51,7 @@ class Metering:
         self._call_later = loop.call_later
         self._counts = counts
         self._log = log
-        self._most_waiting = max(1, min(quotas.most_waiting, most_connections // 10))
+        self._most_waiting = max(1, min(quotas.most_waiting, effective_max_connections // 10))
         self._share: QuotaShare | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
@@ -65,7 +65,7 @@ class Metering:
         return self._share is not None
 
     @property
-    def may_be_on(self) -> bool:
+    def has_any_quota(self) -> bool:
         """Whether any client has a quota."""
         return self._quotas.has_quotas
 
@@ -77,17 +77,17 @@ class Metering:
         self.end()
         if share is None:
             return QuotaDecision.PROCEED
-        if share.is_crowded:
+        if share.has_reached_connection_limit:
             most = f"the {share.quota.connections} connections on which quota {share.quota.name} allows it to produce"
             self._turn_away(f"{_shown(share)} has {most}")
             return QuotaDecision.REJECT
-        makes_wait = share.makes_wait
-        if makes_wait and share.requests_waiting >= self._most_waiting:
+        must_sessions_wait = share.must_sessions_wait
+        if must_sessions_wait and share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         share.connections += 1
         self._share = share
-        return QuotaDecision.WAIT if makes_wait else QuotaDecision.PROCEED
+        return QuotaDecision.WAIT if must_sessions_wait else QuotaDecision.PROCEED
 
     def wait_for_turn(self, wake: Wake) -> None:
         """Call `wake` when it is this session's turn. Use this after `admit` has returned WAIT."""
@@ -106,7 +106,7 @@ class Metering:
     def take(self, size: int, requests: int = 1) -> None:
         """Charge `size` bytes of Produce requests.
 
-        The next call of `with_throttle` must be for the last of these requests.
+        The next call of `add_throttle_time` must be for the last of these requests.
         """
         self._wait_ms = _NO_TIME
         if self._share is not None:
@@ -121,7 +121,7 @@ class Metering:
         """
         found = []
         for topic in request.topics:
-            name = topic.name_by(names)
+            name = topic.resolve_name(names)
             quota = None if name is None else policy_of(name).quota
             if name is not None and quota is not None:
                 size = sum(max(0, part.records_end - part.records_at) for part in topic.partitions)
@@ -130,17 +130,17 @@ class Metering:
 
     def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision:
         """Return whether a request of `size` bytes has to wait for its topics' quotas."""
-        share = next((share for share, _ in shares if share.makes_wait), None)
+        share = next((share for share, _ in shares if share.must_sessions_wait), None)
         if share is None:
             return QuotaDecision.PROCEED
-        if not self._quotas.may_hold(size) or share.requests_waiting >= self._most_waiting:
+        if not self._quotas.has_memory_for(size) or share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         return QuotaDecision.WAIT
 
     def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
         """Call `wake` when it is the request's turn. Use this after `must_wait_for_topics` has returned WAIT."""
-        share = max((share for share, _ in shares if share.makes_wait), key=QuotaShare.owed)
+        share = max((share for share, _ in shares if share.must_sessions_wait), key=QuotaShare.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
 
@@ -177,22 +177,22 @@ class Metering:
         self._counts.throttled_ms[name] += wait_ms
         self._log.throttled(self._identity, name, wait_ms)
 
-    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
+    def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
         """Add the throttle time, if there is one, to the response. Return the request that replaces `in_flight`."""
         if self._wait_ms == _NO_TIME:
             return in_flight
         if in_flight.response is not None:
             return InFlightRequest(
-                response=bytes(with_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
+                response=bytes(set_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
             )
         in_flight.finish_with(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
         return in_flight
 
     def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
-        """Charge requests that the fast path has forwarded, as `take` and `with_throttle` do."""
+        """Charge requests that the fast path has forwarded, as `take` and `add_throttle_time` do."""
         self.take(size, requests)
         if newest is not None:
-            self.with_throttle(newest, version)
+            self.add_throttle_time(newest, version)
 
     def end(self) -> None:
         """Clean up at the end of the session, or before its client changes."""
@@ -201,7 +201,7 @@ class Metering:
             self._in_line = None
             share.line.leave(turn)
             self._gives_back()
-        self.pass_turn_on()
+        self.release_turn()
         if self._share is not None:
             self._share.connections -= 1
             self._share = None
@@ -211,7 +211,7 @@ class Metering:
         self._client.resume(PauseReason.QUOTA)
         self._wait_ms = _NO_TIME
 
-    def pass_turn_on(self) -> None:
+    def release_turn(self) -> None:
         """Give the turn to the next session, because this session's client has disconnected."""
         if self._at_turn is not None:
             share, turn = self._at_turn
@@ -224,10 +224,10 @@ class Metering:
         If the share is still in debt, the client resumes after the sessions that already wait.
         """
         self._timer = None
-        if share.makes_wait and self._in_line is None:
+        if share.must_sessions_wait and self._in_line is None:
             turn = self._has_its_turn
             self._in_line = share, turn
-            share.line.join_again(turn)
+            share.line.rejoin_queue(turn)
         else:
             self._client.resume(PauseReason.QUOTA)
 
@@ -252,5 +252,5 @@ def _too_many(share: QuotaShare) -> str:
 
 
 def _with_throttle_time(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:
-    response = with_throttle_time(frame, version, wait_ms)
+    response = set_throttle_time(frame, version, wait_ms)
     return (response,) if finish is None else finish(response)

@@ -41,7 +41,7 @@ class QuotaLine:
         self.requests += 1
         self._joins(wake, has_request=True)
 
-    def join_again(self, wake: Wake) -> None:
+    def rejoin_queue(self, wake: Wake) -> None:
         """Join the queue again after a wait, because others are still in debt. The session may have no request."""
         self._joins(wake, has_request=False)
 
@@ -141,7 +141,7 @@ class QuotaShare:
         return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
     @property
-    def is_crowded(self) -> bool:
+    def has_reached_connection_limit(self) -> bool:
         """Whether the connection limit is reached."""
         most = self.quota.connections if self.names else None
         return most is not None and self.connections >= most
@@ -159,14 +159,14 @@ class QuotaShare:
         return 0 if self._line is None else self._line.requests
 
     @property
-    def makes_wait(self) -> bool:
+    def must_sessions_wait(self) -> bool:
         """Whether a session has to wait, because the share is in debt or others wait."""
         return bool(self._line) or self.owed() > 0
 
     @property
-    def is_forgettable(self) -> bool:
+    def is_in_initial_state(self) -> bool:
         """Whether the share is in its initial state, so that it can be dropped."""
-        return self.connections == 0 and not self.makes_wait
+        return self.connections == 0 and not self.must_sessions_wait
 
 
 TopicShares = Sequence[tuple[QuotaShare, int]]
@@ -197,7 +197,7 @@ class _Shares:
     def _forget_one(self) -> None:
         for _ in range(_LOOKED_AT):
             key, share = next(iter(self._known.items()))
-            if share.is_forgettable:
+            if share.is_in_initial_state:
                 del self._known[key]
                 return
             self._known.move_to_end(key)
@@ -232,12 +232,12 @@ class Quotas:
     @property
     def has_quotas(self) -> bool:
         """Whether any client has a quota."""
-        return bool(self._rules.rulebook.in_file.quotas)
+        return bool(self._rules.rulebook.file_policies.quotas)
 
     def share_of(self, client: Client) -> QuotaShare | None:
         """Return the share of the first quota that applies to this client, or None."""
-        for quota in self._rules.rulebook.in_file.quotas:
-            names = quota.counted_names(client)
+        for quota in self._rules.rulebook.file_policies.quotas:
+            names = quota.quota_names_of(client)
             if names is not None:
                 return self._clients.share_of(quota, names)
         return None
@@ -246,6 +246,6 @@ class Quotas:
         """Return a topic's share for this quota."""
         return self._topics.share_of(quota, (topic,))
 
-    def may_hold(self, size: int) -> bool:
+    def has_memory_for(self, size: int) -> bool:
         """Return whether a complete request of `size` bytes may wait in memory."""
         return self.held_bytes == 0 or self.held_bytes + size <= self._most_held_bytes

@@ -9,20 +9,20 @@ from sluicegate.protocol.change_responses import (
     ChangeError,
     ChangeResponse,
     ChangeResult,
+    add_created_settings,
+    build_change_response,
     encode_created_setting,
     encode_error,
-    own_response,
-    read_results,
-    with_created_settings,
-    with_results,
+    read_change_results,
+    replace_change_results,
 )
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
 from sluicegate.proxy.session.settings.described_topics import listed_settings
 from sluicegate.proxy.session.settings.divided_request import REPEATED_LATER, DividedRequest
-from sluicegate.proxy.session.settings.pieces import in_pieces
-from sluicegate.proxy.session.settings.requested_values import After, is_ours
+from sluicegate.proxy.session.settings.pieces import split_into_pieces
+from sluicegate.proxy.session.settings.requested_values import After, is_sluicegate_setting
 from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, StoreFailure, TopicSettings
 
 GiveWay = Callable[[], None]
@@ -35,7 +35,7 @@ class BrokersResponse:
     def __init__(self, api_key: int, version: int, frame: bytearray, give_way: GiveWay) -> None:
         self.frame = frame
         body_at = response_body_at(frame, APIS[api_key].response_header_version(version))
-        self.read: ChangeResponse = read_results(api_key, version, frame, body_at, give_way)
+        self.read: ChangeResponse = read_change_results(api_key, version, frame, body_at, give_way)
 
     def refusals(self, divided: DividedRequest) -> dict[int, bytes]:
         """Return the broker's results for refused items, where the broker's error takes precedence over the proxy's."""
@@ -79,10 +79,12 @@ def client_response(
     `failures` contains the failure of each topic whose settings could not be stored.
     """
     merging = _Merging(ApiKey(api_key), version, divided, failures, stored, give_way)
-    return in_pieces(with_results(brokers.frame, brokers.read, list(merging.results(brokers))), give_way)
+    return split_into_pieces(
+        replace_change_results(brokers.frame, brokers.read, list(merging.results(brokers))), give_way
+    )
 
 
-def refusing_response(
+def response_to_rejected_items(
     api_key: int, version: int, correlation_id: int, divided: DividedRequest, give_way: GiveWay
 ) -> bytes:
     """Return the response to a request whose items are all refused."""
@@ -90,7 +92,7 @@ def refusing_response(
     for number in divided.refused:
         give_way()
         results.append(_refusal(api_key, version, divided, number))
-    return b"".join(in_pieces(own_response(api_key, version, correlation_id, results), give_way))
+    return b"".join(split_into_pieces(build_change_response(api_key, version, correlation_id, results), give_way))
 
 
 def _refusal(api_key: int, version: int, divided: DividedRequest, number: int) -> bytes:
@@ -144,7 +146,7 @@ class _Merging:
                     encode_created_setting(each.name, each.value, each.source)
                     for each in listed_settings(self._stored, change.topic, change.values)
                 ]
-                return b"".join(with_created_settings(frame, result, brokers.read.flexible, settings))
+                return b"".join(add_created_settings(frame, result, brokers.read.flexible, settings))
         return bytes(memoryview(frame)[result.start : result.end])
 
     def _error(self, number: int, failure: StoreFailure) -> ChangeError:
@@ -160,7 +162,7 @@ class _Merging:
                 f"topic to set them",
             )
         item = self._divided.request.items[number]
-        is_mixed = self._api is ApiKey.ALTER_CONFIGS or not all(map(is_ours, item.settings))
+        is_mixed = self._api is ApiKey.ALTER_CONFIGS or not all(map(is_sluicegate_setting, item.settings))
         others = "the broker's settings of this request are in force"
         if not is_mixed:
             others = "the broker has changed nothing of this topic"

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from sluicegate.config.setting_keys import PREFIX, SETTING_KEYS
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.described_settings import (
+    DescribeConfigsRequest,
     DescribedSetting,
-    Describing,
     encode_setting,
-    read_describing,
+    read_describe_configs_request,
     with_settings,
 )
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
-from sluicegate.proxy.session.settings.pieces import in_pieces
+from sluicegate.proxy.session.settings.pieces import split_into_pieces
 from sluicegate.proxy.session.topic_settings import TopicSettings
 
 GiveWay = Callable[[], None]
@@ -31,24 +31,28 @@ def listed_settings(stored: TopicSettings, topic: str, values: Mapping[str, str]
             yield DescribedSetting(key.name, None, key.type, key.description)
 
 
-def asked_topics(
+def parse_described_topics(
     version: int, frame: bytes | bytearray, body_at: int, stored: TopicSettings, give_way: GiveWay
-) -> Describing:
+) -> DescribeConfigsRequest:
     """Parse a request. Return only topics with settings. Raises MalformedMessage."""
-    return read_describing(frame, version, body_at, lambda topic: bool(stored.settings_of(topic)), PREFIX, give_way)
+    return read_describe_configs_request(
+        frame, version, body_at, lambda topic: bool(stored.settings_of(topic)), PREFIX, give_way
+    )
 
 
-def described(version: int, response: bytearray, asked: Describing, stored: TopicSettings, give_way: GiveWay) -> Parts:
+def described(
+    version: int, response: bytearray, asked: DescribeConfigsRequest, stored: TopicSettings, give_way: GiveWay
+) -> Parts:
     """Return the client's response, in parts. Raises MalformedMessage."""
     body_at = response_body_at(response, APIS[ApiKey.DESCRIBE_CONFIGS].response_header_version(version))
     added = _Added(version, asked, stored).of_topic
-    return in_pieces(with_settings(response, version, body_at, added, give_way), give_way)
+    return split_into_pieces(with_settings(response, version, body_at, added, give_way), give_way)
 
 
 class _Added:
     """The encoded settings to add. Defaults, which are the same for many topics, are encoded once."""
 
-    def __init__(self, version: int, asked: Describing, stored: TopicSettings) -> None:
+    def __init__(self, version: int, asked: DescribeConfigsRequest, stored: TopicSettings) -> None:
         self._version = version
         self._asked = asked
         self._mentions = {topic: iter(names) for topic, names in asked.topics.items()}

@@ -11,17 +11,17 @@ from sluicegate.protocol.change_requests import (
     TOPIC_RESOURCE,
     ChangeRequest,
     RequestedItem,
-    read_change,
-    without,
+    parse_change_request,
+    remove_items_and_settings,
 )
 from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.session.settings.pieces import in_pieces
+from sluicegate.proxy.session.settings.pieces import split_into_pieces
 from sluicegate.proxy.session.settings.requested_values import (
     After,
     Refusal,
     RequestedValues,
-    is_ours,
+    is_sluicegate_setting,
     requested_values,
 )
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
@@ -73,7 +73,7 @@ class DividedRequest:
     is_foreign: bool = False
     answered: dict[int, bytes] = field(default_factory=dict)
 
-    def refused_by_us(self, give_way: GiveWay) -> "RefusedItems | None":
+    def items_rejected_by_proxy(self, give_way: GiveWay) -> "RefusedItems | None":
         """Return the items with errors from the proxy itself, or None if there are none."""
         codes: Counter[int] = Counter()
         named: list[RequestedItem] = []
@@ -98,7 +98,7 @@ def divide(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, stored: TopicSettings, give_way: GiveWay
 ) -> DividedRequest:
     """Parse and divide a request. Blocks, because it compiles policies. Raises MalformedMessage."""
-    request = read_change(api_key, version, frame, body_at, PREFIX, give_way)
+    request = parse_change_request(api_key, version, frame, body_at, PREFIX, give_way)
     return _Division(ApiKey(api_key), frame, request, stored, give_way).divide()
 
 
@@ -149,15 +149,17 @@ class _Division:
     ) -> bytes:
         """Return the request in one part, because a request about many topics has more parts than one write accepts."""
         dropped = frozenset(items)
-        parts = without(self._frame, self._divided.request, dropped, settings, is_validation, self._give_way)
-        return b"".join(in_pieces(parts, self._give_way))
+        parts = remove_items_and_settings(
+            self._frame, self._divided.request, dropped, settings, is_validation, self._give_way
+        )
+        return b"".join(split_into_pieces(parts, self._give_way))
 
     def _is_named(self, item: RequestedItem) -> bool:
         self._give_way()
         return item.has_prefix and item.kind == TOPIC_RESOURCE
 
     def _divide_item(self, number: int, item: RequestedItem, is_checked: bool) -> None:
-        ours = {place for place, setting in enumerate(item.settings) if is_ours(setting)}
+        ours = {place for place, setting in enumerate(item.settings) if is_sluicegate_setting(setting)}
         if ours:
             self._taken_out[number] = ours
         current = self._stored.settings_of(item.name)

@@ -19,7 +19,7 @@ from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
     AwaitFirstRead,
     Deliver,
-    InBackground,
+    RunInBackground,
     StoreSettings,
 )
 from sluicegate.proxy.session.topic_settings import Requester, TopicSettings
@@ -61,7 +61,7 @@ class SettingEffects:
 
         return Wait(PauseReason.SETTINGS, ask)
 
-    def _in_background(self, effect: InBackground[Any]) -> Wait:
+    def _in_background(self, effect: RunInBackground[Any]) -> Wait:
         def ask(resume: Resume) -> None:
             self._shared.background.add(BackgroundJob(effect.work, self._account, partial(self._report, resume)))
 
@@ -90,7 +90,7 @@ def _pass_on(resume: Resume, response: bytearray) -> None:
 
 _PERFORM: dict[type, Callable[[SettingEffects, Any], object]] = {
     AskClientsBroker: SettingEffects._ask_broker,
-    InBackground: SettingEffects._in_background,
+    RunInBackground: SettingEffects._in_background,
     AwaitFirstRead: SettingEffects._await_settings,
     StoreSettings: SettingEffects._store,
     Deliver: SettingEffects._deliver,

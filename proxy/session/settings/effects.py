@@ -29,7 +29,7 @@ class AskClientsBroker(Effect[bytearray]):
 
 
 @dataclass(frozen=True, slots=True)
-class InBackground(Effect[T]):
+class RunInBackground(Effect[T]):
     """Do work that takes long or blocks, and has no side effects, in the background. Raises its errors."""
 
     work: Callable[[GiveWay], T]

@@ -11,26 +11,33 @@ from typing import TypeVar
 
 from sluicegate.config.setting_keys import PREFIX
 from sluicegate.protocol.api import Api, ApiKey
-from sluicegate.protocol.change_requests import read_change
+from sluicegate.protocol.change_requests import parse_change_request
 from sluicegate.protocol.errors import MalformedMessage, MalformedResponse
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
+from sluicegate.proxy.session.produce.effects import ForwardUnchanged, Respond
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response, refusing_response
-from sluicegate.proxy.session.settings.described_topics import asked_topics, described
+from sluicegate.proxy.session.settings.client_response import (
+    BrokersResponse,
+    client_response,
+    response_to_rejected_items,
+)
+from sluicegate.proxy.session.settings.described_topics import described, parse_described_topics
 from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
 from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
     AwaitFirstRead,
     Deliver,
-    InBackground,
+    RunInBackground,
     StoreSettings,
 )
-from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
+from sluicegate.proxy.session.settings.followed_changes import (
+    response_with_store_failures,
+    settings_changes_of_changed_topics,
+)
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
 from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, TopicSettings
 
@@ -55,7 +62,7 @@ class TopicSettingHandler:
         self._reports = reports
 
     def handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
-        """Handle a complete request. Raises SenderError if the request is malformed."""
+        """Handle a complete request. Raises ProtocolViolation if the request is malformed."""
         body_at = read_header(self._identity, api, version, frame).body_at
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
@@ -73,17 +80,17 @@ class TopicSettingHandler:
     def _forward(self, request: "_Request") -> Steps[None]:
         in_flight = expect_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
         self._clock.sent(request.api.key, request.arrived, in_flight)
-        yield from ForwardAsItCame(request.frame, in_flight)
+        yield from ForwardUnchanged(request.frame, in_flight)
 
     def _describe(self, request: "_Request") -> Steps[None]:
         version, frame = request.version, request.frame
-        asked = yield from _read(partial(asked_topics, version, frame, request.body_at, self._stored), frame)
+        asked = yield from _read(partial(parse_described_topics, version, frame, request.body_at, self._stored), frame)
         if not asked.topics:
             yield from self._forward(request)
             return
         response = yield from request.ask((frame,))
         try:
-            whole = yield from InBackground(partial(described, version, response, asked, self._stored))
+            whole = yield from RunInBackground(partial(described, version, response, asked, self._stored))
         except MalformedMessage as error:
             raise MalformedResponse(str(error)) from error
         yield from Deliver(whole)
@@ -95,7 +102,9 @@ class TopicSettingHandler:
         permission to alter the topic.
         """
         key, version = request.api.key, request.version
-        divided = yield from InBackground(partial(divide, key, version, request.frame, request.body_at, self._stored))
+        divided = yield from RunInBackground(
+            partial(divide, key, version, request.frame, request.body_at, self._stored)
+        )
         if divided.is_foreign:
             yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
             return
@@ -103,17 +112,17 @@ class TopicSettingHandler:
             frame = yield from request.ask((divided.to_validate,))
             divided.answered = yield from _read_response(partial(_refusals, key, version, frame, divided), frame)
         if divided.refused:
-            refused = yield from InBackground(divided.refused_by_us)
+            refused = yield from RunInBackground(divided.items_rejected_by_proxy)
             if refused is not None:
                 self._reports.refused(request.api, refused)
         if divided.for_broker is None:
-            refusing = partial(refusing_response, key, version, request.correlation_id, divided)
-            yield from Respond(InFlightRequest(response=(yield from InBackground(refusing))))
+            refusing = partial(response_to_rejected_items, key, version, request.correlation_id, divided)
+            yield from Respond(InFlightRequest(response=(yield from RunInBackground(refusing))))
             return
         frame = yield from request.ask((divided.for_broker,))
         brokers, accepted = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
         failures = yield from self._store(request, list(accepted.values()))
-        whole = yield from InBackground(
+        whole = yield from RunInBackground(
             partial(client_response, key, version, divided, brokers, failures, self._stored)
         )
         yield from Deliver(whole)
@@ -122,14 +131,16 @@ class TopicSettingHandler:
         """Forward a request that names no sluicegate setting. Then remove the stored settings that topics lose."""
         key, version, frame = request.api.key, request.version, request.frame
         response = yield from request.ask((frame,))
-        losing = partial(topics_that_lose_settings, key, version, response, self._stored)
+        losing = partial(settings_changes_of_changed_topics, key, version, response, self._stored)
         lost = yield from _read_response(losing, response)
         if lost and key != ApiKey.DELETE_TOPICS:
-            read = yield from _read(partial(read_change, key, version, frame, request.body_at, PREFIX), frame)
+            read = yield from _read(partial(parse_change_request, key, version, frame, request.body_at, PREFIX), frame)
             lost = [] if read.is_validation else lost
         failures = yield from self._store(request, lost)
         if failures and key == ApiKey.ALTER_CONFIGS:  # a topic that is gone or new has no settings in any case
-            yield from Deliver((yield from InBackground(partial(with_failures, key, version, response, failures))))
+            yield from Deliver(
+                (yield from RunInBackground(partial(response_with_store_failures, key, version, response, failures)))
+            )
             return
         yield from Deliver((response,))
 
@@ -169,7 +180,7 @@ def _may_name_settings(frame: bytearray) -> Steps[bool]:
     """Return whether the prefix of sluicegate's settings occurs anywhere in a request."""
     if len(frame) <= _SEARCHED_BYTES:
         return _PREFIX in frame
-    found = yield from InBackground(partial(_has_prefix, frame))
+    found = yield from RunInBackground(partial(_has_prefix, frame))
     return found
 
 
@@ -185,7 +196,7 @@ def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
     """Do work whose time depends only on a message's size."""
     if len(message) <= _SMALL_BYTES:
         return work(_go_on)
-    result = yield from InBackground(work)
+    result = yield from RunInBackground(work)
     return result
 
 

@@ -61,7 +61,7 @@ def requested_values(api_key: int, settings: Sequence[RequestedSetting], current
     return _READERS[ApiKey(api_key)](settings, current)
 
 
-def is_ours(setting: RequestedSetting) -> bool:
+def is_sluicegate_setting(setting: RequestedSetting) -> bool:
     """Return whether a setting is sluicegate's."""
     return setting.name.startswith(PREFIX)
 
@@ -80,7 +80,7 @@ def _replaced(settings: Sequence[RequestedSetting], current: Mapping[str, str]) 
 
 
 def _replaced_by(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> RequestedValues:
-    values = {each.name: each.value for each in settings if each.value is not None and is_ours(each)}
+    values = {each.name: each.value for each in settings if each.value is not None and is_sluicegate_setting(each)}
     return RequestedValues(values, frozenset(current.keys() - values.keys()))
 
 
@@ -91,7 +91,7 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
     values: dict[str, str] = {}
     removed: set[str] = set()
     for setting in settings:
-        if not is_ours(setting):
+        if not is_sluicegate_setting(setting):
             continue
         if setting.operation == _Operation.DELETE:
             removed.add(setting.name)

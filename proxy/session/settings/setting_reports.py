@@ -9,7 +9,7 @@ from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.settings.divided_request import MOST_REPORTED, RefusedItems
-from sluicegate.proxy.session.settings.requested_values import is_ours
+from sluicegate.proxy.session.settings.requested_values import is_sluicegate_setting
 from sluicegate.proxy.session.topic_settings import Failures, SettingsChange
 
 
@@ -25,7 +25,7 @@ class SettingReports:
         """Report the topics in a request that the proxy refuses."""
         for code, number in refused.codes.items():
             self._counts.request_errors[api.name, _name_of(code)] += number
-        keys = {setting.name for item in refused.named for setting in item.settings if is_ours(setting)}
+        keys = {setting.name for item in refused.named for setting in item.settings if is_sluicegate_setting(setting)}
         errors = sorted(map(_name_of, refused.codes))
         topics = _some((item.name for item in refused.named), refused.codes.total())
         self._log.log_rejected_topic_settings(

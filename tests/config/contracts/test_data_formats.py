@@ -17,8 +17,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
-from sluicegate.validation.rules.avro.schema import serialized_avro_content
-from sluicegate.validation.rules.from_keys import rule_set_of
+from sluicegate.validation.rules.avro.schema import compile_serialized_avro_content
+from sluicegate.validation.rules.from_keys import compile_rule_set
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
@@ -112,7 +112,9 @@ class SingleSchemaRegistry:
 
     def __init__(self, language: SchemaLanguage) -> None:
         is_avro = language is SchemaLanguage.AVRO
-        content = serialized_avro_content(json.dumps(AVRO)) if is_avro else indexed_protobuf_content(_DESCRIPTORS)
+        content = (
+            compile_serialized_avro_content(json.dumps(AVRO)) if is_avro else indexed_protobuf_content(_DESCRIPTORS)
+        )
         self._schema = RegisteredSchema(language, content)
 
     def known(self, _schema_id: object) -> RegisteredSchema:
@@ -199,7 +201,9 @@ def rules_by_format(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
         item = "contracts: [{path: c.odcs.yaml, registry: main}]\nregistries: {main: {url: 'http://h'}}\n"
         loaded = load_configuration_with_files(folder, item, c_odcs=contract)
         languages = {"json": SchemaLanguage.AVRO, "avro": SchemaLanguage.AVRO, "protobuf": SchemaLanguage.PROTOBUF}
-        made = rule_set_of(loaded.config.topics[0].rules, SchemaRules({"main": SingleSchemaRegistry(languages[form])}))
+        made = compile_rule_set(
+            loaded.config.topics[0].rules, SchemaRules({"main": SingleSchemaRegistry(languages[form])})
+        )
         assert made is not None
         return made.rules
 

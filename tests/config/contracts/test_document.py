@@ -6,7 +6,7 @@ import pytest
 import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from sluicegate.config.contracts.document import checked_contract, value_of
+from sluicegate.config.contracts.document import scalar_value_of, validated_contract
 from sluicegate.config.files.yaml_source import read_file
 from tests.config.contracts.written import ORDERS, contract_with_fields
 
@@ -16,7 +16,7 @@ def test_parsed_contract_equals_that_of_the_open_data_contract_package(tmp_path:
     text = contract_with_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
 
-    held = checked_contract(read_file(tmp_path / "c.yaml", value_of))
+    held = validated_contract(read_file(tmp_path / "c.yaml", scalar_value_of))
 
     assert not held.problems
     assert held.data == yaml.safe_load(text)
@@ -47,7 +47,9 @@ def test_contract_error_reports_key_and_line(was: str, becomes: str, wrong: str,
     file = tmp_path / "c.yaml"
     file.write_text(ORDERS.replace(was, becomes, 1))
 
-    (problem, *_) = (str(each).replace(str(file), "F") for each in checked_contract(read_file(file, value_of)).problems)
+    (problem, *_) = (
+        str(each).replace(str(file), "F") for each in validated_contract(read_file(file, scalar_value_of)).problems
+    )
 
     assert problem.startswith(wrong)
 
@@ -59,5 +61,5 @@ def test_rejects_contract_file_that_is_too_large_or_nested_too_deeply(tmp_path: 
         (contract_with_fields("[{name: a, examples: " + "[" * 2000 + "]" * 2000 + "}]"), "nested too deeply"),
     ):
         file.write_text(text)
-        (problem,) = checked_contract(read_file(file, value_of)).problems
+        (problem,) = validated_contract(read_file(file, scalar_value_of)).problems
         assert wrong in str(problem)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
 from tests.config.reading import SMALLEST
 
 ORDERS = """apiVersion: v3.1.0
@@ -41,7 +41,7 @@ def contract_with_fields(properties: str, more: str = "") -> str:
     return f"{head}schema:\n  - name: t\n    properties: {properties}\n    {more}\n"
 
 
-def load_configuration_with_files(folder: Path, text: str, **files: str) -> Loaded:
+def load_configuration_with_files(folder: Path, text: str, **files: str) -> LoadedConfig:
     """Write and load a configuration. `files`: the content of further files by name without suffix; `x_odcs` is a
     contract."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.disk import deadline as file_deadline
-from sluicegate.config.disk.deadline import MOST_HANGING, FileUnreadable, note_file, within_deadline
+from sluicegate.config.disk.deadline import MOST_HANGING, FileUnreadable, run_within_deadline, set_current_file
 
 SOON = 0.05
 LONG = 60.0
@@ -24,7 +24,7 @@ class HangingDisk:
 
     def read(self) -> str:
         self.begun += 1
-        note_file(Path("/disk/file"))
+        set_current_file(Path("/disk/file"))
         self.back.wait()
         self.done.release()
         return "content"
@@ -39,7 +39,7 @@ def disk() -> Iterator[HangingDisk]:
 
 def test_read_fails_at_the_deadline_with_the_name_of_the_hanging_file(disk: HangingDisk) -> None:
     with pytest.raises(FileUnreadable) as raised:
-        within_deadline("a", disk.read, SOON)
+        run_within_deadline("a", disk.read, SOON)
 
     assert raised.value.filename == "/disk/file"
     assert raised.value.strerror == "its file system has not responded within 0.05 s"
@@ -48,28 +48,28 @@ def test_read_fails_at_the_deadline_with_the_name_of_the_hanging_file(disk: Hang
 def test_read_of_a_hanging_file_is_not_repeated_and_later_calls_fail_at_once(disk: HangingDisk) -> None:
     for _ in range(3):
         with pytest.raises(FileUnreadable):
-            within_deadline("b", disk.read, SOON)
+            run_within_deadline("b", disk.read, SOON)
 
     assert disk.begun == 1
     with pytest.raises(FileUnreadable):
-        within_deadline("b", disk.read, -LONG)  # only the deadline of the hanging call matters
+        run_within_deadline("b", disk.read, -LONG)  # only the deadline of the hanging call matters
 
 
 def test_a_file_is_read_again_after_its_file_system_recovers(disk: HangingDisk) -> None:
     with pytest.raises(FileUnreadable):
-        within_deadline("c", disk.read, SOON)
+        run_within_deadline("c", disk.read, SOON)
     disk.back.set()
 
-    assert within_deadline("c", disk.read, LONG) == "content"
+    assert run_within_deadline("c", disk.read, LONG) == "content"
     disk.done.acquire()
 
 
 def test_limits_the_number_of_hanging_file_reads(disk: HangingDisk) -> None:
     for place in range(MOST_HANGING):
         with pytest.raises(FileUnreadable, match="not responded"):
-            within_deadline(("d", place), disk.read, 0)
+            run_within_deadline(("d", place), disk.read, 0)
     with pytest.raises(FileUnreadable, match=f"{MOST_HANGING} other reads have not finished"):
-        within_deadline(("d", MOST_HANGING), disk.read, LONG)
+        run_within_deadline(("d", MOST_HANGING), disk.read, LONG)
     assert disk.begun == MOST_HANGING
 
     disk.back.set()
@@ -78,7 +78,7 @@ def test_limits_the_number_of_hanging_file_reads(disk: HangingDisk) -> None:
     end = time.monotonic() + LONG
     while file_deadline._attempts and time.monotonic() < end:
         time.sleep(0.001)  # the threads have done their work and are about to end
-    assert within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
+    assert run_within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
 
 
 def test_within_deadline_propagates_exceptions_of_the_read() -> None:
@@ -86,11 +86,11 @@ def test_within_deadline_propagates_exceptions_of_the_read() -> None:
         raise TimeoutError("raised by the work itself")
 
     with pytest.raises(TimeoutError, match="raised by the work itself"):
-        within_deadline("e", raise_timeout_error, LONG)
+        run_within_deadline("e", raise_timeout_error, LONG)
 
 
 def test_hanging_file_threads_are_daemon_threads(disk: HangingDisk) -> None:
     with pytest.raises(FileUnreadable):
-        within_deadline("f", disk.read, SOON)
+        run_within_deadline("f", disk.read, SOON)
 
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "file")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.rules.rule import Client
 from tests.config.reading import SMALLEST
 
@@ -15,7 +15,7 @@ ALLOWED = "topic_files: [{path: pay.yaml, topics: ['payments.*', ledger], allow:
 MIRROR = Client("a:1", "mirror")
 
 
-def load_configuration_with_files(folder: Path, text: str, **files: str) -> Loaded:
+def load_configuration_with_files(folder: Path, text: str, **files: str) -> LoadedConfig:
     """Write and load a configuration. `files`: the content of further files by name without suffix."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
         (folder / f"{stem}.yaml").write_text(content)
@@ -35,15 +35,16 @@ def test_delegated_exemptions_and_quotas_apply_only_to_topics_in_scope(tmp_path:
         pay="exempt:\n  - {client_id: mirror, topics: payments.eu*}\n  - {client_id: etl, topics: [ledger]}\n"
         "quotas: [{name: pay, topic: payments.*, requests_per_second: 5}]\n",
     )
-    rulebook = rulebook_of(loaded.config, source=loaded.source)
+    rulebook = create_rulebook(loaded.config, source=loaded.source)
 
     assert not loaded.warnings
     exempt = {
-        topic: not rulebook.policy_of(topic).for_client(MIRROR).checked for topic in ("payments.eu", "ledger", "orders")
+        topic: not rulebook.policy_of(topic).policy_for_client(MIRROR).checked
+        for topic in ("payments.eu", "ledger", "orders")
     }
     assert exempt == {"payments.eu": True, "ledger": False, "orders": False}
-    assert not rulebook.exempts(MIRROR)
-    assert rulebook.exempts(Client("a:1", "ops"))
+    assert not rulebook.exempts_client(MIRROR)
+    assert rulebook.exempts_client(Client("a:1", "ops"))
     quotas = {topic: rulebook.policy_of(topic).quota for topic in ("payments.eu", "ledger", "audit")}
     assert {topic: quota and quota.name for topic, quota in quotas.items()} == {
         "payments.eu": "pay",
@@ -164,9 +165,9 @@ def test_team_exemptions_and_quotas_never_match_topics_outside_their_scope(
         )
     except ConfigError:
         return
-    rulebook = rulebook_of(loaded.config)
+    rulebook = create_rulebook(loaded.config)
 
     for name in [name for name in names if name != "bb" and not name.startswith("a.")]:
         policy = rulebook.policy_of(name)
-        assert policy.for_client(Client("a:1", "m")) is policy
+        assert policy.policy_for_client(Client("a:1", "m")) is policy
         assert policy.quota is None

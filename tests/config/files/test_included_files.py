@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile
 from tests.config.contracts.written import ORDERS
 from tests.config.reading import SMALLEST
@@ -21,7 +21,7 @@ class PolicyFolder:
         self.main = root / "sluicegate.yaml"
         self.main.write_text(SMALLEST + keys)
         self.file = ConfigFile(self.main, ())
-        self.loaded: Loaded | None = None
+        self.loaded: LoadedConfig | None = None
 
     def write(self, name: str, content: str) -> None:
         (self.policies / name).write_text(content)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, Loaded, load_file
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
+from sluicegate.validation.from_keys import create_rulebook
 from tests.config.reading import SMALLEST
 
 BEFORE = "message.timestamp.before.max.ms"
@@ -17,7 +17,7 @@ def main_configuration_file(tmp_path: Path) -> Path:
     return tmp_path / "sluicegate.yaml"
 
 
-def load_configuration_with_topic_files(main_configuration_file: Path, text: str, **files: str) -> Loaded:
+def load_configuration_with_topic_files(main_configuration_file: Path, text: str, **files: str) -> LoadedConfig:
     """Write and load a configuration. `files`: the content of policy files by name without suffix."""
     main_configuration_file.write_text(SMALLEST + text)
     for stem, content in files.items():
@@ -43,7 +43,7 @@ def test_entries_follow_the_main_files_in_order_of_file_names(main_configuration
 
 
 def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main_configuration_file: Path) -> None:
-    rulebook = rulebook_of(
+    rulebook = create_rulebook(
         load_configuration_with_topic_files(
             main_configuration_file,
             f"defaults: {{{BEFORE}: 7}}\ntopic_files: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
@@ -258,7 +258,7 @@ def test_owner_precedence_is_entry_then_file_then_configuration_item(main_config
         a2="topics: [{match: a3}]",
         b="topics: [{match: b}]",
     )
-    rulebook = rulebook_of(loaded.config, source=loaded.source)
+    rulebook = create_rulebook(loaded.config, source=loaded.source)
 
     owners = {topic: str(rulebook.policy_of(topic).owner) for topic in ("a1", "a2", "a3", "b", "own", "else")}
     assert owners == {

@@ -9,15 +9,15 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.loading import ConfigError, load
-from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
-from sluicegate.config.reference.page import sections, words_of
+from sluicegate.config.reference.json_schema import config_file_schema, topic_files_schema
+from sluicegate.config.reference.page import key_description, sections
 from tests.config.reading import SMALLEST
 
 ROOT = Path(__file__).parents[3]
-WHOLE = Draft202012Validator(schema_of_file())
-TOPICS = Draft202012Validator(schema_of_topic_files())
+WHOLE = Draft202012Validator(config_file_schema())
+TOPICS = Draft202012Validator(topic_files_schema())
 FENCED = re.compile(r"^( *)```ya?ml\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -48,8 +48,8 @@ class _Editor(yaml.SafeLoader):
 
 
 def test_generated_schemas_are_valid_json_schemas() -> None:
-    Draft202012Validator.check_schema(schema_of_file())
-    Draft202012Validator.check_schema(schema_of_topic_files())
+    Draft202012Validator.check_schema(config_file_schema())
+    Draft202012Validator.check_schema(topic_files_schema())
 
 
 @pytest.mark.parametrize("text", example_configurations())
@@ -154,11 +154,13 @@ def test_json_schema_descriptions_equal_the_reference_without_links() -> None:
             for inner in schema:
                 collect_descriptions(inner)
 
-    collect_descriptions(schema_of_file())
+    collect_descriptions(config_file_schema())
     assert all("](" not in words for words in described)
     by_model = {
         section.model: section for section in sections()
     }  # a type that is used at several places has one schema
-    keys = {words_of(section.name, key) for section in by_model.values() for key in each_key_of(section.model)}
+    keys = {
+        key_description(section.name, key) for section in by_model.values() for key in keys_of_section(section.model)
+    }
     assert len(keys) > 100
     assert {words for words in keys if "](" not in words} <= described

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sluicegate.config.keys import each_key_of
+from sluicegate.config.keys import keys_of_section
 from sluicegate.config.reference.page import page, sections
-from sluicegate.config.section import described, section
+from sluicegate.config.section import described_key, section
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,7 +21,7 @@ def keys_without_description(model: type) -> list[str]:
     return [
         f"{model.__module__}: {model.__name__}.{key.attribute} has no description for docs/configuration.md; write "
         f'{key.attribute} = described("what it does", default=...)'
-        for key in each_key_of(model)
+        for key in keys_of_section(model)
         if not key.description
     ]
 
@@ -34,7 +34,7 @@ def test_every_configuration_key_has_a_description() -> None:
 
 @section
 class _Half:
-    described: str = described("what it is")
+    described_key: str = described_key("what it is")
     forgotten: str = "a"
 
 

@@ -17,13 +17,13 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.protocol.messages.login import (
+    BrokerOffersNoLogin,
     LoginExchange,
-    LoginNotOffered,
     LoginRequest,
+    LoginTokenRejected,
     PasswordLogin,
     SaslAuthenticationFailed,
     TokenLogin,
-    TokenNotAccepted,
 )
 
 
@@ -46,7 +46,7 @@ def sasl_auth_bytes_of_request(request: LoginRequest | None) -> bytes:
 def login_exchange_after_handshake(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
     """Return an exchange after the handshake, and its first message."""
     exchange = LoginExchange(login)
-    handshake = exchange.first()
+    handshake = exchange.first_message()
     assert (handshake.key, handshake.version) == (ApiKey.SASL_HANDSHAKE, 1)
     assert SASL_HANDSHAKE_REQUEST.parse(handshake.body, 1)["mechanism"] == login.mechanism
     return exchange, sasl_auth_bytes_of_request(exchange.after(handshake_response(login.mechanism)))
@@ -114,7 +114,7 @@ def test_oauthbearer_rejection_reports_the_brokers_reason(end: bytes) -> None:
         sasl_auth_bytes_of_request(exchange.after(authenticate_response(b'{"status":"invalid_token"}\n\x01')))
         == b"\x01"
     )
-    with pytest.raises(TokenNotAccepted) as raised:
+    with pytest.raises(LoginTokenRejected) as raised:
         exchange.after(end)
 
     assert str(raised.value) == 'the broker does not accept the token: {"status":"invalid_token"}??'
@@ -123,13 +123,13 @@ def test_oauthbearer_rejection_reports_the_brokers_reason(end: bytes) -> None:
 def test_a_token_rejected_with_an_error_code_is_not_accepted() -> None:
     exchange, _ = login_exchange_after_handshake(TokenLogin("planted"))
 
-    with pytest.raises(TokenNotAccepted, match=r"^no such key$"):
+    with pytest.raises(LoginTokenRejected, match=r"^no such key$"):
         exchange.after(authenticate_response(code=58, message="no such key"))
 
 
 def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
-    exchange.first()
+    exchange.first_message()
 
     with pytest.raises(SaslAuthenticationFailed, match=r"^the broker offers GSSAPI, OAUTHBEARER, not PLAIN$"):
         exchange.after(handshake_response("GSSAPI", "OAUTHBEARER", code=33))
@@ -137,9 +137,9 @@ def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers(
 
 def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
-    exchange.first()
+    exchange.first_message()
 
-    with pytest.raises(LoginNotOffered):
+    with pytest.raises(BrokerOffersNoLogin):
         exchange.after(handshake_response(code=34))
 
 

@@ -7,10 +7,10 @@ import pytest
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
+    BatchLimitExceeded,
     DecompressionBudget,
-    OutOfTime,
-    OverLimit,
     PayloadLimits,
+    WouldBlockOtherWork,
 )
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, WantedParts
 from sluicegate.protocol.records.message_contents import MessageContents
@@ -99,12 +99,12 @@ def test_record_timestamps_overflow_as_in_java() -> None:
 
 def test_record_part_across_pieces_is_limited_in_size() -> None:
     data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
-    with pytest.raises(OverLimit):
+    with pytest.raises(BatchLimitExceeded):
         extract_contents(data, WantedParts(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
 def test_extraction_of_a_large_value_on_the_event_loop_raises() -> None:
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         extract_contents(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget_with_limit(64 * 1024))
 
 

@@ -6,8 +6,18 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget, PayloadLimits
-from sluicegate.protocol.records.contents import RECORD_BYTES, TakenRecords, TooMuch, WhyTaken, take_records
+from sluicegate.protocol.records.codecs.decompression_budget import (
+    DecompressionBudget,
+    PayloadLimits,
+    ValidationAbandoned,
+)
+from sluicegate.protocol.records.contents import (
+    RECORD_BYTES,
+    ExtractedRecords,
+    ExtractedRecordsTooLarge,
+    WhyTaken,
+    extract_matching_records,
+)
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -23,17 +33,17 @@ UNBOUNDED = 1 << 40
 
 def extract_records(
     data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
-) -> TakenRecords | None:
+) -> ExtractedRecords | None:
     head = RecordBatch(memoryview(data), 0, len(data))
     budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))
     count, base = head.record_count, head.base_timestamp
     if head.codec_id == NONE:
         view = memoryview(data)
-        return take_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
+        return extract_matching_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
     payload = memoryview(data)[HEADER_BYTES:]
     pieces = Decompressor(piece).open(Codec(head.codec_id), payload, PayloadLimits(UNBOUNDED, UNBOUNDED, budget))
     first = pieces.more() or b""
-    return take_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
+    return extract_matching_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -65,7 +75,7 @@ def test_extraction_stops_at_its_memory_limit() -> None:
 
     assert found is not None
     assert found.size > 3 * (1500 + RECORD_BYTES)
-    with pytest.raises(TooMuch):
+    with pytest.raises(ExtractedRecordsTooLarge):
         extract_records(data, lambda *_: "why", most=found.size - 1)
     assert extract_records(data, lambda *_: "why", most=found.size) is not None
     assert extract_records(data, lambda *_: None, most=0) is not None
@@ -73,9 +83,9 @@ def test_extraction_stops_at_its_memory_limit() -> None:
 
 def test_extraction_stops_if_the_yield_callback_raises() -> None:
     def raise_abandoned() -> None:
-        raise Abandoned
+        raise ValidationAbandoned
 
-    with pytest.raises(Abandoned):
+    with pytest.raises(ValidationAbandoned):
         extract_records(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=raise_abandoned)
 
 

@@ -12,11 +12,11 @@ from sluicegate.protocol.records.batch_output import BatchOutput, BatchTooLarge
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
+    BatchLimitExceeded,
     DecompressionBudget,
-    OutOfTime,
-    OverLimit,
     PayloadLimit,
     PayloadLimits,
+    WouldBlockOtherWork,
 )
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.rewriting import (
@@ -27,7 +27,7 @@ from sluicegate.protocol.records.rewriting import (
     RecordChange,
     RecordReader,
     RecordRewriter,
-    encoded,
+    encode_headers,
     rewrite_records,
 )
 from tests.wire.batches import CODECS, NONE, Rec, batch, record
@@ -80,7 +80,7 @@ class RewrittenBatch:
         )
         self.records: bytes | None = None
         if writer is not None:
-            self.records = output.finished(writer.base_timestamp, writer.latest)
+            self.records = output.finish_batch(writer.base_timestamp, writer.latest)
 
 
 def keep_record(_record: RecordReader) -> None:
@@ -125,14 +125,18 @@ CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
     ("a long value", RecordChange(value=b"n" * 300), lambda rec: replace(rec, value=b"n" * 300)),
     (
         "more headers",
-        RecordChange(more=encoded(MORE), more_count=2),
+        RecordChange(more=encode_headers(MORE), more_count=2),
         lambda rec: replace(rec, headers=[*rec.headers, *MORE]),
     ),
-    ("other headers", RecordChange(headers=signed_varint(2) + encoded(MORE)), lambda rec: replace(rec, headers=MORE)),
+    (
+        "other headers",
+        RecordChange(headers=signed_varint(2) + encode_headers(MORE)),
+        lambda rec: replace(rec, headers=MORE),
+    ),
     ("no headers", RecordChange(headers=signed_varint(0)), lambda rec: replace(rec, headers=())),
     (
         "value and headers",
-        RecordChange(value=b"x", more=encoded(MORE), more_count=2),
+        RecordChange(value=b"x", more=encode_headers(MORE), more_count=2),
         lambda rec: replace(rec, value=b"x", headers=[*rec.headers, *MORE]),
     ),
 ]
@@ -202,7 +206,7 @@ def test_rewriting_renames_only_the_watched_headers() -> None:
         batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2")
     )
 
-    assert found == [encoded(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
+    assert found == [encode_headers(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
 
 
 ONE = record(Rec(5), 0, 5)
@@ -256,11 +260,11 @@ def test_rewriting_rejects_record_larger_than_the_window(codec: str) -> None:
         assert RewrittenBatch(sent, change_for_record(0, change), window=10).records is not None  # written unchanged
         return
     assert RewrittenBatch(sent, change_for_record(0, change), piece=100, window=310).records is not None
-    with pytest.raises(OverLimit) as error:
+    with pytest.raises(BatchLimitExceeded) as error:
         RewrittenBatch(sent, change_for_record(0, change), piece=100, window=300)
     assert error.value.bound is PayloadLimit.WINDOW
 
 
 def test_a_large_record_is_not_rewritten_on_the_event_loop() -> None:
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         RewrittenBatch(batch([Rec(5, value=bytes(2_000))]), keep_record, budget=unlimited_budget(most_held=1_000))

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.records.record_batch import RecordBatch, has_valid_crc, next_batch_end
-from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.protocol.records.stand_in import batch_that_breaks_request, stand_in
 from tests.wire.batches import GZIP, Rec, batch, message
 
 TRANSACTIONAL, LOG_APPEND_TIME = 0x10, 0x08
@@ -39,16 +39,16 @@ def test_breaking_piece_returns_the_first_malformed_batch() -> None:
     good = batch([Rec(1)])
     short = batch([Rec(1)], length=30)[:42]
 
-    assert breaking_piece(memoryview(good * 2), _go_on) is None
-    assert breaking_piece(memoryview(short), _go_on) == short
-    assert breaking_piece(memoryview(good + short), _go_on) == short
-    assert breaking_piece(memoryview(good + bytes(40)), _go_on) == bytes(17)
+    assert batch_that_breaks_request(memoryview(good * 2), _go_on) is None
+    assert batch_that_breaks_request(memoryview(short), _go_on) == short
+    assert batch_that_breaks_request(memoryview(good + short), _go_on) == short
+    assert batch_that_breaks_request(memoryview(good + bytes(40)), _go_on) == bytes(17)
 
 
 def test_breaking_piece_yields_regularly_over_many_batches() -> None:
     pauses: list[None] = []
 
-    assert breaking_piece(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None
+    assert batch_that_breaks_request(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None
 
     assert len(pauses) > 10
 

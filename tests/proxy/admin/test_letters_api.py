@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import ConfigError, Loaded, load
+from sluicegate.config.loading import ConfigError, LoadedConfig, load
 from sluicegate.proxy.admin.letters_api import LettersApi, run_letter_process
 from tests.broker.eventually import eventually
 
 
-def configuration_of(*topics: str, bootstrap: str = "127.0.0.1:1") -> Loaded:
+def configuration_of(*topics: str, bootstrap: str = "127.0.0.1:1") -> LoadedConfig:
     keys = {
         "upstream": {"bootstrap": [bootstrap]},
         "listen": {"bootstrap": "127.0.0.1:19092"},
@@ -30,7 +30,7 @@ def body(api: LettersApi, query: str = "") -> Any:
 
 @pytest.mark.parametrize("query", ["topic=other", "topic=", "days=7", "topic=a.dlq&client=b"])
 def test_only_topics_of_the_configuration_can_be_read(query: str) -> None:
-    def never(_: Loaded, __: str | None) -> list[str]:
+    def never(_: LoadedConfig, __: str | None) -> list[str]:
         raise AssertionError("nothing is read")
 
     assert LettersApi(lambda: configuration_of("a.dlq"), never).find_response(query).status == 400
@@ -60,7 +60,7 @@ def test_without_a_result_the_letters_are_not_known(lines: list[str]) -> None:
 def test_a_reading_that_takes_long_is_asked_for_again() -> None:
     goes_on, asked = threading.Event(), []
 
-    def slow(_: Loaded, topic: str | None) -> list[str]:
+    def slow(_: LoadedConfig, topic: str | None) -> list[str]:
         asked.append(topic)
         assert goes_on.wait(60)
         return ['{"topics": []}']

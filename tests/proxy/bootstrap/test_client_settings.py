@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
+from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
 
 
 def read(folder: Path, text: str) -> dict[str, object]:
     file = folder / "client.properties"
     file.write_text(text)
-    return upstream_from(file)
+    return read_upstream_settings(file)
 
 
 def test_reads_librdkafka_properties(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_properties_without_security_settings_mean_plaintext(tmp_path: Path) -> 
     ],
 )
 def test_unusable_settings_are_named_without_their_values(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(UnusableClientSettings, match=words) as raised:
+    with pytest.raises(ClientSettingsError, match=words) as raised:
         read(tmp_path, text)
 
     assert "planted" not in str(raised.value)
@@ -156,12 +156,12 @@ def test_unusable_settings_are_named_without_their_values(tmp_path: Path, text: 
 def test_a_long_login_module_takes_no_long_time(tmp_path: Path, text: str) -> None:
     began = time.process_time()
 
-    with pytest.raises(UnusableClientSettings):
+    with pytest.raises(ClientSettingsError):
         read(tmp_path, f"{OAUTH}{MODULE}{text}")
 
     assert time.process_time() - began < 5
 
 
 def test_a_missing_settings_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UnusableClientSettings, match="No such file"):
-        upstream_from(tmp_path / "none")
+    with pytest.raises(ClientSettingsError, match="No such file"):
+        read_upstream_settings(tmp_path / "none")

@@ -105,8 +105,8 @@ def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
     listen = load_config_text(text).config.listen
     answered = load_config_text(text.replace(f"# {declaration}", declaration)).config.listen
 
-    assert not listen.declares_principals
-    assert answered.declares_principals
+    assert not listen.declares_principal_derivation
+    assert answered.declares_principal_derivation
     assert "principal at the brokers?" in text.replace("principals", "principal")
 
 

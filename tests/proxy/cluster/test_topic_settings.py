@@ -49,7 +49,7 @@ class SettingsAsker:
     async def wait_until_known(self, *topics: str) -> float:
         """Wait for the settings of topics like a first batch, and return the duration of the wait (s)."""
         started = monotonic()
-        waiting = self.settings.settings_pending(topics)
+        waiting = self.settings.pending_settings_future(topics)
         if waiting is not None:
             assert await waiting is None
         return monotonic() - started
@@ -79,7 +79,7 @@ async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -
             await asker.wait_until_known(topic)
 
     assert [line["event"] for line in lines] == [USING_FILE]
-    assert asker.settings.settings_pending(["a", "b", "c"]) is None  # no batch waits
+    assert asker.settings.pending_settings_future(["a", "b", "c"]) is None  # no batch waits
     asker.settings.close()
 
 
@@ -91,7 +91,7 @@ async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
 
         assert all(asker.is_learnt(topic) for topic in ("t0", "t299", "shared"))
         assert kafka.connections == kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 1
-        assert asker.settings.settings_pending(["t0", "t299", "shared"]) is None
+        assert asker.settings.pending_settings_future(["t0", "t299", "shared"]) is None
 
 
 async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> None:
@@ -113,7 +113,7 @@ async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> 
         waited = await asyncio.gather(*(asker.wait_until_known(f"t{i}") for i in range(300)))
 
         assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
-        assert asker.settings.settings_pending(["later"]) is None  # no batch waits again
+        assert asker.settings.pending_settings_future(["later"]) is None  # no batch waits again
         assert kafka.connections == 1
         asker.settings.close()
 
@@ -142,7 +142,7 @@ async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
         asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
             await asker.wait_until_known("t")
-            assert asker.settings.settings_pending(["t", "u"]) is None
+            assert asker.settings.pending_settings_future(["t", "u"]) is None
 
             await asker.wait_until_learnt("t")
             await asker.wait_until_learnt("u")
@@ -168,7 +168,7 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [USING_FILE]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
-        assert asker.settings.settings_pending(["bad"]) is None  # not requested again at once
+        assert asker.settings.pending_settings_future(["bad"]) is None  # not requested again at once
 
 
 async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
@@ -187,7 +187,7 @@ async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("good")
 
-        assert asker.settings.settings_pending([name]) is None
+        assert asker.settings.pending_settings_future([name]) is None
         await asker.settings.refresh()
 
         assert asker.is_learnt("good")
@@ -204,9 +204,9 @@ async def test_invented_topic_names_cause_few_requests_and_little_memory() -> No
         before = tracemalloc.get_traced_memory()[0]
 
         for burst in range(20):
-            asker.settings.settings_pending([f"0{burst:0200}{i:06}" for i in range(1000)])
+            asker.settings.pending_settings_future([f"0{burst:0200}{i:06}" for i in range(1000)])
             await asyncio.sleep(0.05)  # the pace of the bursts
-            assert asker.settings.settings_pending(["honest"]) is None
+            assert asker.settings.pending_settings_future(["honest"]) is None
         kept = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         asker.settings.close()
@@ -221,7 +221,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
     async with scripted_settings_broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("t")
-        assert asker.settings.settings_pending(["t"]) is None
+        assert asker.settings.pending_settings_future(["t"]) is None
 
         there.add("t")
         await asyncio.sleep(0.25)  # the test measures a time
@@ -289,7 +289,7 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
         assert "topic t" in lines[0]["reason"]
         assert len(lines[0]["reason"]) < 500
         assert not asker.is_learnt("t")
-        assert asker.settings.settings_pending(["t"]) is None
+        assert asker.settings.pending_settings_future(["t"]) is None
 
 
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
@@ -334,7 +334,7 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
         await asker.settings.refresh()
 
         assert asker.is_learnt("t")
-        assert asker.settings.settings_pending(["t"]) is None
+        assert asker.settings.pending_settings_future(["t"]) is None
 
 
 async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> None:

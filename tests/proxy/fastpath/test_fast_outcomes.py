@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
@@ -31,7 +31,7 @@ def produce_response_with_codes(version: int, topics: dict[str, list[int]]) -> b
         for name, codes in topics.items()
     ]
     body = PRODUCE_RESPONSE.build({"responses": said, "throttle_time_ms": 0}, version)
-    return frame_of(build_response_header(_ID, 1 if version >= 9 else 0) + body)
+    return build_frame(build_response_header(_ID, 1 if version >= 9 else 0) + body)
 
 
 def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: int = 1) -> None:

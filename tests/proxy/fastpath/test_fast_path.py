@@ -188,7 +188,7 @@ def test_a_request_that_is_made_natively_has_the_defaults_of_one_that_is_made_in
     made, native = InFlightRequest(0), InFlightRequest.__new__(InFlightRequest)
     names = [name for name in dir(made) if not name.startswith("_") and not callable(getattr(InFlightRequest, name))]
 
-    assert "code_at" in names
+    assert "error_code_position" in names
     assert {name: getattr(native, name) for name in names} == {name: getattr(made, name) for name in names}
 
 

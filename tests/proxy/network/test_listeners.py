@@ -37,7 +37,7 @@ def unopened_listeners(broker_host: str) -> Listeners:
     ],
 )
 def test_a_server_name_selects_the_broker_with_its_node_id(asked: str | None, node_id: int | None) -> None:
-    assert unopened_listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
+    assert unopened_listeners("broker-{node_id}.kafka.test").node_id_of_host(asked) == node_id
 
 
 async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
@@ -45,7 +45,7 @@ async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
     named.open_bootstrap()
     try:
         assert named.offer(5) == HostPort("b5.kafka.test", named.bootstrap_address.port)
-        assert named.without_port([5]) == {}
+        assert named.brokers_without_port([5]) == {}
     finally:
         await asyncio.wait_for(named.close(), 5)
 
@@ -87,11 +87,11 @@ async def test_brokers_with_impossible_ports_are_listed_as_without_port() -> Non
     opened = open_listeners_from()
     opened.offer(-5)
     opened.offer(7)
-    assert opened.without_port([-5, 7]) == {}
+    assert opened.brokers_without_port([-5, 7]) == {}
 
     opened.offer(60_000)
 
-    assert set(opened.without_port([7, 60_000])) == {60_000}
+    assert set(opened.brokers_without_port([7, 60_000])) == {60_000}
     await opened.close()
 
 
@@ -136,7 +136,7 @@ async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
     named.open_bootstrap()
     try:
         assert named.offer(2**31 - 1) == HostPort("b2147483647.kafka.test", named.bootstrap_address.port)
-        assert named.without_port([2**31 - 1]) == {}
+        assert named.brokers_without_port([2**31 - 1]) == {}
     finally:
         await asyncio.wait_for(named.close(), 5)
 
@@ -150,5 +150,5 @@ async def test_mapped_brokers_have_their_ports_and_others_follow_the_base() -> N
     assert opened.offer(2_000_000_000) == HostPort("127.0.0.1", 21_000)
     assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
     assert opened.offer(1000) is None
-    assert "which broker 2000000000 already uses" in opened.without_port([7, 1000])[1000]
+    assert "which broker 2000000000 already uses" in opened.brokers_without_port([7, 1000])[1000]
     await opened.close()

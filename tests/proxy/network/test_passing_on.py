@@ -55,7 +55,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
             dial=Dialler(None, 5, sockets).dial,
             describe_client=lambda _: PeerInfo("client", "own"),
             describe_broker=lambda _: PeerInfo("broker", "own"),
-            why_lost=lambda _error: None,
+            tls_disconnect_reason=lambda _error: None,
         )
         parts = assemble_scripted_proxy(runtime, {})
         session = Session(parts.dependencies, lambda _: Route("bootstrap", lambda _: (address,)))

@@ -6,10 +6,10 @@ from sluicegate.config.listen import Listen
 from sluicegate.config.loading import read_section
 from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
-    BadProxyHeader,
+    MalformedProxyHeader,
     ProxyProtocol,
-    client_address_in,
     may_be_header,
+    parse_client_address,
     remaining_bytes,
 )
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of as configured
@@ -38,7 +38,7 @@ def test_header_names_the_clients_address(head: str, behind: str, client: str | 
     after = bytes.fromhex(behind)
 
     assert remaining_bytes(version_2_header(head)) in (len(after), 0)
-    assert client_address_in(version_2_header(head), after) == client
+    assert parse_client_address(version_2_header(head), after) == client
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_header_names_the_clients_address(head: str, behind: str, client: str | 
     ],
 )
 def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> None:
-    with pytest.raises(BadProxyHeader, match=words):
+    with pytest.raises(MalformedProxyHeader, match=words):
         remaining_bytes(head[:16])
 
 
 def test_a_header_too_short_for_its_addresses_is_rejected() -> None:
-    with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
-        client_address_in(version_2_header("21110004"), bytes(4))
+    with pytest.raises(MalformedProxyHeader, match="4 bytes for addresses of 12"):
+        parse_client_address(version_2_header("21110004"), bytes(4))
 
 
 def test_recognizes_the_beginning_of_a_header() -> None:

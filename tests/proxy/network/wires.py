@@ -13,15 +13,15 @@ import pytest
 import trustme
 import uvloop
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
-from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, as_protocol, native_sockets
+from sluicegate.proxy.network.native_sockets import HAS_NATIVE_SOCKETS, cast_to_asyncio_protocol, native_sockets
 from sluicegate.proxy.network.tls import handshake as tls_handshake
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.memory import new_read_buffer
-from sluicegate.proxy.session.outlets import LoopCalls, PeerInfo
+from sluicegate.proxy.session.outlets import EventLoopFunctions, PeerInfo
 
 _PIECE = 1 << 16
 
@@ -40,11 +40,11 @@ class ConnectionEvents:
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
 
-    def on_pass(self, data: memoryview) -> None:
+    def on_streamed_bytes(self, data: memoryview) -> None:
         self.received += data
         self.answer(bytes(data))
 
-    def on_room(self, more: int, size: int) -> None: ...
+    def on_memory_needed(self, more: int, size: int) -> None: ...
 
     def on_frame(self, frame: bytearray) -> None: ...
 
@@ -53,7 +53,7 @@ class ConnectionEvents:
 
     def on_bytes_taken(self, connection: Connection) -> None: ...
 
-    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+    def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
         self.events.append(str(error))
 
     def on_internal_error(self, connection: Connection, error: Exception) -> None:
@@ -201,15 +201,15 @@ async def connect_with_peer(attach: Attach, speaks: PlainPeer | TlsPeer) -> Conn
     peer.setblocking(False)
     ours.setblocking(False)
     reader = FrameReader(told, 8, 1 << 30, FramePool(loop.call_soon))
-    calls = LoopCalls(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
+    calls = EventLoopFunctions(loop.call_soon, loop.call_later, lambda step, _: loop.call_soon(step))
     peer_info = PeerInfo("peer", "own", is_tls=isinstance(speaks, TlsPeer))
     connection = Connection(told, reader, new_read_buffer(), lambda _: peer_info, calls)
-    protocol = as_protocol(connection)
+    protocol = cast_to_asyncio_protocol(connection)
     if isinstance(speaks, TlsPeer):
         async with asyncio.TaskGroup() as both:
             both.create_task(speaks.shake_hands(peer))
             handshake = both.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
-        protocol = as_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
+        protocol = cast_to_asyncio_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
     await attach(ours, protocol)
     return ConnectionWithPeer(peer, speaks, connection, told)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.rulebook import FilePolicies
 from tests.config.reading import SMALLEST
 
@@ -41,11 +41,11 @@ async def longest_loop_delay(path: Path) -> tuple[FilePolicies, float]:
         clock.append(time.pthread_getcpuclockid(threading.get_ident()))
         loaded = ConfigFile(path, ()).read()
         check_policies(loaded)
-        policies = file_policies_of(loaded.config)
+        policies = compile_file_policies(loaded.config)
         used.append(time.thread_time())
         return policies
 
-    loading = asyncio.create_task(in_daemon_thread(load_slowly))
+    loading = asyncio.create_task(run_in_daemon_thread(load_slowly))
     held: list[float] = []
     before: float | None = None
     while not used:

@@ -17,8 +17,8 @@ from sluicegate.config.disk import kept_files
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls
 from sluicegate.proxy.network.tls.contexts import (
-    BadTlsFiles,
-    RequestedNames,
+    RequestedServerNames,
+    TlsFilesError,
     context_for_brokers,
     context_for_clients,
     context_for_server,
@@ -102,7 +102,7 @@ def use_files(config: Config) -> None:
     """Use the files as a starting worker does. Raises the error that would end the worker."""
     listen, upstream, otel = config.listen, config.upstream, config.otel
     if listen.tls is not None:
-        context_for_clients(listen.tls, RequestedNames())
+        context_for_clients(listen.tls, RequestedServerNames())
     if upstream.tls is not None:
         context_for_brokers(upstream.tls)
     servers: list[tuple[str, ServerTls]] = []
@@ -255,7 +255,7 @@ async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
     begun = await watched.find_condition(file)
     assert begun is not None
     assert "the key does not match" in begun.detail
-    with pytest.raises(BadTlsFiles):
+    with pytest.raises(TlsFilesError):
         use_files(watched.config)
 
 
@@ -266,10 +266,10 @@ def test_a_context_follows_files_that_are_back_with_new_content(
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
     config = ListenTls(**first.files)
-    running = context_for_clients(config, RequestedNames())
+    running = context_for_clients(config, RequestedServerNames())
     for file in (first.chain, first.key):
         file.unlink()
-    restarted = context_for_clients(config, RequestedNames())
+    restarted = context_for_clients(config, RequestedServerNames())
     before = [running.current(), restarted.current()]
     running.follow()
     restarted.follow()

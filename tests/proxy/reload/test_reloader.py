@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.disk.deadline import FileUnreadable
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
@@ -46,7 +46,7 @@ class Stage:
             self.file, running, check_policies, self.adopt, self.status, self.counters, self.history
         )
 
-    async def adopt(self, loaded: Loaded) -> None:
+    async def adopt(self, loaded: LoadedConfig) -> None:
         self.in_force.append(loaded)
 
     def write(self, text: str) -> None:
@@ -149,7 +149,7 @@ async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds
     goes_on = threading.Event()
     read = stage.file.read
 
-    def load_and_hang(previous: Mapping[Path, bytes]) -> Loaded:
+    def load_and_hang(previous: Mapping[Path, bytes]) -> LoadedConfig:
         goes_on.wait(60)
         return read(previous)
 
@@ -200,7 +200,7 @@ async def test_a_rejection_after_the_file_returns_is_reported_once(
             raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
         return has_changed()
 
-    async def reject_configuration(_: Loaded) -> None:
+    async def reject_configuration(_: LoadedConfig) -> None:
         raise error
 
     monkeypatch.setattr(stage.reloader, "_adopt", reject_configuration)
@@ -219,7 +219,7 @@ async def test_an_error_while_adopting_leaves_the_reloader_running(
 ) -> None:
     adopted = stage.adopt
 
-    async def raise_bug(_: Loaded) -> None:
+    async def raise_bug(_: LoadedConfig) -> None:
         monkeypatch.setattr(stage.reloader, "_adopt", adopted)
         raise ValueError("a bug")
 

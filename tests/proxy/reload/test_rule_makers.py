@@ -44,7 +44,7 @@ def json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema
 
 
 def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
-    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).make_schema_rule(json_schema_file(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is None
@@ -53,7 +53,7 @@ def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path
 def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(
     rule_makers: RuleMakers, tmp_path: Path
 ) -> None:
-    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).make_schema_rule(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is not None
@@ -64,7 +64,7 @@ def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
 ) -> None:
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
 
-    rule = rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.create_rule_maker({}).make_schema_rule(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert rule.is_slow
 
@@ -100,7 +100,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
     assert len(text) < 256 << 10
 
     with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
-        rule_makers.create_rule_maker({}).of_schema(Schema(format="json", text=text), Side.VALUE)
+        rule_makers.create_rule_maker({}).make_schema_rule(Schema(format="json", text=text), Side.VALUE)
 
     assert bool(compiled) is is_compiled_here
     assert (rule_makers.pid is None) is is_compiled_here
@@ -108,7 +108,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
 
 def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
-        rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
+        rule_makers.create_rule_maker({}).make_schema_rule(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +122,11 @@ def test_a_broken_schema_names_its_file(
     maker = rule_makers.create_rule_maker({})
 
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/own.json: {reason}"):
-        maker.of_schema(Schema(format="json", file="own.json"), Side.VALUE)
+        maker.make_schema_rule(Schema(format="json", file="own.json"), Side.VALUE)
     with pytest.raises(SchemaUnusable, match=f"^{reason}"):
-        maker.of_schema(Schema(format="json", text=content), Side.VALUE)
+        maker.make_schema_rule(Schema(format="json", text=content), Side.VALUE)
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/none.json cannot be read: No such file"):
-        maker.of_schema(Schema(format="json", file="none.json"), Side.VALUE)
+        maker.make_schema_rule(Schema(format="json", file="none.json"), Side.VALUE)
 
 
 def test_without_a_library_the_advice_is_one_for_containers_too(
@@ -137,20 +137,21 @@ def test_without_a_library_the_advice_is_one_for_containers_too(
     with pytest.raises(
         SchemaUnusable, match=r"pip install 'sluicegate\[rules\]', or use the image with -rules in its tag$"
     ):
-        rule_makers.create_rule_maker({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
+        rule_makers.create_rule_maker({}).make_schema_rule(Schema(format="json", text="{}"), Side.VALUE)
 
 
 def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
     rule_makers.close()
 
     with pytest.raises(SchemaUnusable, match="too costly to compile without the rules process"):
-        rule_makers.create_rule_maker({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
+        rule_makers.create_rule_maker({}).make_schema_rule(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
 def test_a_costly_rule_about_a_value_is_stoppable(rule_makers: RuleMakers) -> None:
     maker = rule_makers.create_rule_maker({})
     cheap, costly = (
-        maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
+        maker.make_content_rule("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9})
+        for keys in ("allow", "reject")
     )
     few, many = (record(b"[" + b"[]," * count + b'{"a":1,"a":1}]') for count in (10, 300_000))
 
@@ -167,7 +168,7 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
     file = tmp_path / "numbers.avsc"
     file.write_text(NUMBERS)
     given = Schema(format="avro", file=str(file))
-    rule = rule_makers.create_rule_maker({}).of_schema_expression(
+    rule = rule_makers.create_rule_maker({}).make_schema_expression_rule(
         "value.n.size() == 64 && value.n.all(i, i == -1)", given
     )
 
@@ -184,7 +185,7 @@ def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(rule_makers
     file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
 
     with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
-        rule_makers.create_rule_maker({}).of_schema_expression(
+        rule_makers.create_rule_maker({}).make_schema_expression_rule(
             "value.amount > 0", Schema(format="avro", file=str(file))
         )
 
@@ -209,7 +210,9 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
 
     with FakeHttpServer(respond) as registry:
         given = Schema(registry="main", subject="any", conditions=True)
-        rule = rule_makers.create_rule_maker({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
+        rule = rule_makers.create_rule_maker({"main": Registry(url=registry.url)}).make_registry_conditions_rule(
+            given, Side.VALUE
+        )
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
         assert (
@@ -244,7 +247,7 @@ def schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
 def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
     makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
     try:
-        rule = makers.create_rule_maker({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
+        rule = makers.create_rule_maker({}).make_constraints_rule(schema_with_constraints(tmp_path), Side.VALUE)
 
         def http_response(value: bytes) -> str:
             assert count_evaluation_steps(rule.fault, record(value)) > INLINE_STEPS
@@ -276,7 +279,7 @@ def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(
     given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
-        rule_makers.create_rule_maker({}).of_constraints(given, Side.VALUE)
+        rule_makers.create_rule_maker({}).make_constraints_rule(given, Side.VALUE)
 
 
 def varint(number: int) -> bytes:

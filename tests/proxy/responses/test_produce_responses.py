@@ -103,11 +103,11 @@ def known_log_starts(*partitions: int) -> LogStarts:
 
 def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
     first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
-    assert first.response_alone({}, 9, NOW) is None
+    assert first.response_without_broker({}, 9, NOW) is None
     asked = client_entries(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
     proven = dict.fromkeys(((partition_key, -1) for partition_key in first.proven_partitions), NOW)
 
-    alone = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
+    alone = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_without_broker(
         proven, 9, NOW + 999
     )
 
@@ -120,7 +120,7 @@ def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
 def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
     request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
-    assert request.response_alone({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
+    assert request.response_without_broker({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,8 @@ def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
     proven = {(PartitionKey("t", index), -1): NOW for index in (0, 1)}
 
     assert (
-        StandInRequest(request, validated, known_log_starts(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
+        StandInRequest(request, validated, known_log_starts(0, 1), NOW, _go_on).response_without_broker(proven, 9, NOW)
+        is None
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, Api, ApiKey
-from sluicegate.protocol.api import rewritten as rewritten_api
+from sluicegate.protocol.api import api_with_rewritten_addresses as rewritten_api
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header, response_body_at
 from sluicegate.protocol.layout import ADDRESS, INT16, INT32, STRING, nodes, since
@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
 from sluicegate.protocol.produce_response import walk_produce_response
-from sluicegate.proxy.responses.api_versions import cut_down_versions, unsupported_api_versions
+from sluicegate.proxy.responses.api_versions import limit_to_supported_versions, unsupported_api_versions
 from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
@@ -149,7 +149,7 @@ def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
 def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int) -> None:
     frame = versions_response(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
 
-    found = API_VERSIONS_RESPONSE.parse(b"".join(cut_down_versions(version, frame))[4:], version)
+    found = API_VERSIONS_RESPONSE.parse(b"".join(limit_to_supported_versions(version, frame))[4:], version)
 
     assert [(k["api_key"], k["min_version"], k["max_version"]) for k in found["api_keys"]] == [
         (0, 0, 13),  # Produce keeps the minimum version that the broker advertises
@@ -162,7 +162,7 @@ def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int)
 def test_a_rejected_version_is_read_as_version_0() -> None:
     frame = bytearray(unsupported_api_versions(9, max_version=3))
 
-    assert b"".join(cut_down_versions(4, frame)) == bytes(frame)
+    assert b"".join(limit_to_supported_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
 
 
@@ -170,7 +170,7 @@ def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
     """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
-    assert b"".join(cut_down_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
+    assert b"".join(limit_to_supported_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
@@ -277,7 +277,7 @@ def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
     rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = versions_response(3, (0, 0, 99), (1, 4, 18))
-    first = b"".join(cut_down_versions(3, again))
+    first = b"".join(limit_to_supported_versions(3, again))
     frames = [
         (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
         for key, name in ((3, "Metadata"), (10, "FindCoordinator"), (60, "DescribeCluster"), (78, "ShareFetch"))
@@ -291,7 +291,7 @@ def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
     for key, version, frame in frames:
         assert rewriter.rewrite(key, version, frame)
     again[:4] = b"\0\0\0\x09"
-    assert b"".join(cut_down_versions(3, again)) == b"\0\0\0\x09" + first[4:]
+    assert b"".join(limit_to_supported_versions(3, again)) == b"\0\0\0\x09" + first[4:]
 
 
 @pytest.mark.parametrize("key", [93, 128, 32_767])
@@ -331,11 +331,11 @@ def test_a_large_response_is_not_copied(rewriter: ResponseRewriter) -> None:
 
 def test_impossible_responses_of_any_size_are_malformed(rewriter: ResponseRewriter) -> None:
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
-        cut_down_versions(0, bytearray((1 << 20) + 4))
+        limit_to_supported_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
         rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
 
 
 def test_an_api_versions_response_with_too_many_versions_is_malformed() -> None:
     with pytest.raises(MalformedMessage):
-        cut_down_versions(3, versions_response(3, *[(0, 0, 99)] * 5000))
+        limit_to_supported_versions(3, versions_response(3, *[(0, 0, 99)] * 5000))

@@ -95,9 +95,9 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
 
     lock, waits = threading.Lock(), process._wait_budget.limit_waiting
     with lock, waits(2.0, lock, "a", CpuTimeAllowance.SLICE), pytest.raises(WaitNotAllowed):
-        process.look_ahead(DOES, RulesOperation.FAULT, subjects)
+        process.evaluate_ahead(DOES, RulesOperation.FAULT, subjects)
     with lock, process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.REST):
-        process.look_ahead(DOES, RulesOperation.FAULT, subjects)
+        process.evaluate_ahead(DOES, RulesOperation.FAULT, subjects)
         assert process.ask(DOES, RulesOperation.FAULT, subjects[1]) == "is bad"
         with pytest.raises(TooCostly):
             process.ask(DOES, RulesOperation.FAULT, subjects[2])

@@ -21,7 +21,7 @@ from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
 from tests.proxy.rules_process.slow_rules import install_slow_rules
 from tests.proxy.rules_process.test_rules_process import RecordedReports
 from tests.validation.rules.records import record
@@ -74,7 +74,7 @@ def test_look_ahead_changes_no_verdict_on_a_record(asked_process: AskedRulesProc
     values = ["good", "bad", "good 2", "fail", "good 3", "out", "bad", "spin 60", "good 4"]
     with asked_process.request_of("a"):
         if looks_ahead:
-            asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
+            asked_process.process.evaluate_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
         found = asked_process.verdicts(*values)
     assert found == [None, "is bad", None, SchemaUnusable, None, Outage, "is bad", TooCostly, TooCostly]
 
@@ -91,7 +91,7 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
         assert asked_process.verdicts("good", rule=OTHER) == [None]  # so that the process has already been used
     asked_process.seen.ended.clear()
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
+        asked_process.process.evaluate_ahead(DOES, RulesOperation.FAULT, record_fields(*values))
         assert asked_process.verdicts(*values) == [None, None, None, TooCostly]
     assert asked_process.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
     assert asked_process.seen.exhausted == [("a", limit.value, "custom rule")]
@@ -102,8 +102,8 @@ def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
 ) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields(*first))
-        asked_process.process.look_ahead(OTHER, RulesOperation.FAULT, record_fields(*second))
+        asked_process.process.evaluate_ahead(DOES, RulesOperation.FAULT, record_fields(*first))
+        asked_process.process.evaluate_ahead(OTHER, RulesOperation.FAULT, record_fields(*second))
         found = [
             (*asked_process.verdicts(one), *asked_process.verdicts(other, rule=OTHER))
             for one, other in zip(first, second, strict=True)
@@ -116,20 +116,20 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
     asked_process: AskedRulesProcess, framing: Envelope
 ) -> None:
     specification = Specification(EvaluatorKind.JSON, b'{"required": ["id"]}')
-    rule = FollowsSchema(Side.VALUE, StoppableContent(specification, None, asked_process.process), framing)
+    rule = RequireSchema(Side.VALUE, StoppableContent(specification, None, asked_process.process), framing)
     prefix = b"" if framing is Envelope.NONE else b"\0\0\0\0\7"
     values = [b'{"id": 1}', b"{}", b'{"id": 1}', b"no json", None]
     batch = [record(None if value is None else prefix + value) for value in values]
 
     with asked_process.request_of("a"):
-        rule.look_ahead(batch, StepBudget())
+        rule.evaluate_ahead(batch, StepBudget())
         asked_process.process.close()  # the process gets no second request
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 
 def test_equal_records_each_have_their_verdict(asked_process: AskedRulesProcess) -> None:
     with asked_process.request_of("a"):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("bad", "bad", "good", "bad"))
+        asked_process.process.evaluate_ahead(DOES, RulesOperation.FAULT, record_fields("bad", "bad", "good", "bad"))
         assert asked_process.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
@@ -141,7 +141,7 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_proc
         with asked_process.request_of("greedy"):
             assert asked_process.verdicts("good") == [None]
             begun.set()
-            asked_process.process.look_ahead(
+            asked_process.process.evaluate_ahead(
                 DOES, RulesOperation.FAULT, record_fields(*[f"spin 0.02{n}" for n in range(30)])
             )
             order.append("greedy")
@@ -157,5 +157,5 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_proc
 
 
 def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked_process: AskedRulesProcess) -> None:
-    with asked_process.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
-        asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("good", "good"))
+    with asked_process.wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
+        asked_process.process.evaluate_ahead(DOES, RulesOperation.FAULT, record_fields("good", "good"))

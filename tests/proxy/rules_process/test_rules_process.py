@@ -313,7 +313,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
 
 
 def test_an_evaluation_in_a_thread_that_may_not_wait_is_deferred(process: RulesProcess) -> None:
-    with process._wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
+    with process._wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
         evaluate(process, "good")
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.sandbox.policies import find_configuration_file, sandbox_configuration
 from sluicegate.proxy.sandbox.reserved_ports import ReservedPorts
@@ -36,7 +36,7 @@ ADDRESSES = {
 }
 
 
-def sandboxed(folder: Path, text: str, environment: dict[str, str] | None = None) -> Loaded:
+def sandboxed(folder: Path, text: str, environment: dict[str, str] | None = None) -> LoadedConfig:
     file = folder / "sluicegate.yaml"
     file.write_text(text)
     return sandbox_configuration(file, environment or {}, ADDRESSES)

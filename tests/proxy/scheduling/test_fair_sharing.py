@@ -52,7 +52,7 @@ def test_served_time_of_an_account_decays() -> None:
     long_ago.add(1.0, now=0)
     lately.add(0.1, now=60)
 
-    assert long_ago.served(now=60) < lately.served(now=60)
+    assert long_ago.decayed_work_seconds(now=60) < lately.decayed_work_seconds(now=60)
 
 
 def test_work_of_disconnected_clients_runs_last() -> None:
@@ -94,7 +94,7 @@ def test_one_client_gets_at_most_half_of_the_free_slots() -> None:
     assert take_all_slots_available_to(places, "a") == {"a": 8}
     assert take_all_slots_available_to(places, "b", "a") == {"b": 4}
     assert take_all_slots_available_to(places, "c", "b", "a") == {"c": 2}
-    assert [places.taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
+    assert [places.slots_taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
     assert places.has_slot_for("d")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import WouldBlockOtherWork
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, ValidationThread
@@ -48,7 +48,7 @@ class CpuBurner:
         self.starts.append(job)
         is_large = self.held_bytes.get(job, 0) > MOST_HELD_BYTES
         if self.held_bytes.get(job, 0) > most_held:
-            raise OutOfTime
+            raise WouldBlockOtherWork
         self.large_at_once += is_large
         self.most_large_at_once = max(self.most_large_at_once, self.large_at_once)
         try:

@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.cluster_clock import ClockOffset, NotMeasured
+from sluicegate.proxy.cluster.cluster_clock import ClockOffset, ClockOffsetUnavailable
 from sluicegate.proxy.server.clock_watch import ClockWatch, next_measurement_delay
 from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.status.condition import Condition
@@ -43,9 +43,9 @@ def test_clock_offset_within_measurement_error_raises_no_condition(watch: ClockW
     assert (watch.offset_seconds, status.active()) == (-12, [])
 
 
-@pytest.mark.parametrize("found", [None, NotMeasured("CLUSTER_AUTHORIZATION_FAILED")])
+@pytest.mark.parametrize("found", [None, ClockOffsetUnavailable("CLUSTER_AUTHORIZATION_FAILED")])
 def test_unmeasured_clock_offset_has_no_value_and_no_condition(
-    found: NotMeasured | None, watch: ClockWatch, status: Status
+    found: ClockOffsetUnavailable | None, watch: ClockWatch, status: Status
 ) -> None:
     watch.apply_results(ClockOffset(leader=3, ahead_ms=60_000, within_ms=2))
     watch.apply_results(found)
@@ -57,5 +57,5 @@ def test_unmeasured_clock_offset_has_no_value_and_no_condition(
 def test_next_clock_measurement_waits_for_minutes_only_after_denied_access() -> None:
     assert next_measurement_delay(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
     assert next_measurement_delay(None) == 5
-    assert next_measurement_delay(NotMeasured("the quorum's leader does not report its time")) == 5
-    assert next_measurement_delay(NotMeasured("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300
+    assert next_measurement_delay(ClockOffsetUnavailable("the quorum's leader does not report its time")) == 5
+    assert next_measurement_delay(ClockOffsetUnavailable("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300

@@ -221,7 +221,7 @@ def test_batch_is_reported_as_resend_if_its_bad_records_cannot_be_stored(disposi
 
 def test_event_has_waiver_suspended_if_enforcement_is_suspended() -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
-    policy = TopicPolicy(dead_letters="dead").observing()
+    policy = TopicPolicy(dead_letters="dead").observing_policy()
     validated.observed, validated.basis[PLACE] = {PLACE: (FOUND,)}, ValidationBasis(policy, NOW)
 
     reports.report_request(

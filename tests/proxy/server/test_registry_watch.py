@@ -126,16 +126,16 @@ def test_look_up_failure_is_reported_after_3_s_until_look_up_of_same_kind_succee
     failures = FailedLookUps(clock)
     failures.failed((LookUp.SCHEMA, 1), int, "Connection refused")
     clock.now += 2.9
-    assert failures.lasting() == {}
+    assert failures.lasting_failures() == {}
     failures.failed((LookUp.SCHEMA, 2), int, "no response within 2 s")
     clock.now += 0.1
 
-    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
+    assert failures.lasting_failures() == {LookUp.SCHEMA: "no response within 2 s"}
     assert [wanted for wanted, _ in failures.look_ups()] == [(LookUp.SCHEMA, 2)]
     failures.succeeded(LookUp.SUBJECT)
-    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
+    assert failures.lasting_failures() == {LookUp.SCHEMA: "no response within 2 s"}
     failures.succeeded(LookUp.SCHEMA)
-    assert failures.lasting() == {}
+    assert failures.lasting_failures() == {}
 
 
 def test_client_without_a_retry_for_60_s_no_longer_counts_as_waiting() -> None:

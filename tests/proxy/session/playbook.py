@@ -29,7 +29,7 @@ from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.in_force import RulesInForce
 
 NOW = 1_800_000_000_000
@@ -195,7 +195,7 @@ def assemble_scripted_proxy(runtime: Runtime, environment: dict[str, str]) -> Pr
     config = load(Source("test"), _LEAST | environment).config
     book = AddressBook({}, lambda _: HostPort("h", 1))
     return assemble_proxy(
-        config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(_MARK), None
+        config, runtime, RulesInForce(create_rulebook(config)), Counters(), book, LoopDetection(_MARK), None
     )
 
 
@@ -220,7 +220,7 @@ class Playbook:
             dial=self._dialled,
             describe_client=lambda _: PeerInfo(self.client_address, "192.0.2.2:9092"),
             describe_broker=lambda _: PeerInfo("192.0.2.3:9092", "192.0.2.2:6"),
-            why_lost=lambda _error: None,
+            tls_disconnect_reason=lambda _error: None,
             now_ms=lambda: NOW,
             seconds=lambda: self.loop.seconds,
         )

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
+from sluicegate.protocol.framing import Disposition, FrameReader, build_frame
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.memory import new_read_buffer
-from sluicegate.proxy.session.outlets import LoopCalls, PeerInfo
+from sluicegate.proxy.session.outlets import EventLoopFunctions, PeerInfo
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.session.playbook import RecordingTransport, ScriptedLoop
 
@@ -45,9 +45,9 @@ class RecordingOwner:
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.GATHER if head[:1] in (b"G", b"H") else Disposition.STREAM
 
-    def on_pass(self, data: memoryview) -> None: ...
+    def on_streamed_bytes(self, data: memoryview) -> None: ...
 
-    def on_room(self, more: int, size: int) -> None: ...
+    def on_memory_needed(self, more: int, size: int) -> None: ...
 
     def on_frame(self, frame: bytearray) -> None:
         self.frames.append(bytes(frame))
@@ -59,7 +59,7 @@ class RecordingOwner:
 
     def on_bytes_taken(self, connection: Connection) -> None: ...
 
-    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
+    def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
         raise error
 
     def on_internal_error(self, connection: Connection, error: Exception) -> None:
@@ -75,7 +75,7 @@ class RecordingOwner:
 
 def create_connection() -> tuple[RecordingOwner, Connection, TransportDeliveringWhilePaused, ScriptedLoop]:
     owner, steps = RecordingOwner(), ScriptedLoop()
-    loop = LoopCalls(steps.call_soon, steps.call_later, lambda step, _address: steps.call_soon(step))
+    loop = EventLoopFunctions(steps.call_soon, steps.call_later, lambda step, _address: steps.call_soon(step))
     reader = FrameReader(owner, 8, 10_000, FramePool())
     connection = Connection(owner, reader, new_read_buffer(), lambda _: PeerInfo("p:1", "o:2"), loop)
     owner.connection, transport = connection, TransportDeliveringWhilePaused(connection)
@@ -98,7 +98,7 @@ payloads = st.lists(st.sampled_from([b"G", b"H", b"S"]).flatmap(lambda k: st.bin
 @given(payloads, st.lists(st.integers(1, 30)), st.randoms(use_true_random=False))
 def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: random.Random) -> None:
     owner, connection, transport, steps = create_connection()
-    stream = b"".join(map(frame_of, sent))
+    stream = b"".join(map(build_frame, sent))
     while stream:
         size = cuts.pop() if cuts else len(stream)
         deliver_bytes(connection, stream[:size])
@@ -118,7 +118,7 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: ran
 
 def test_eof_is_reported_after_the_bytes_received_while_paused() -> None:
     owner, connection, _, steps = create_connection()
-    deliver_bytes(connection, frame_of(b"H first") + frame_of(b"G second"))
+    deliver_bytes(connection, build_frame(b"H first") + build_frame(b"G second"))
     connection.eof_received()
     assert not owner.ended
 
@@ -131,7 +131,7 @@ def test_eof_is_reported_after_the_bytes_received_while_paused() -> None:
 
 def test_eof_during_a_resume_is_reported_after_the_backlog() -> None:
     owner, connection, _, steps = create_connection()
-    deliver_bytes(connection, frame_of(b"H first") + frame_of(b"G second"))
+    deliver_bytes(connection, build_frame(b"H first") + build_frame(b"G second"))
 
     connection.resume(PauseReason.VALIDATING)
     connection.eof_received()
@@ -145,7 +145,7 @@ def test_eof_during_a_resume_is_reported_after_the_backlog() -> None:
 @pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_now])
 def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
     owner, connection, _, steps = create_connection()
-    deliver_bytes(connection, frame_of(b"H first") + frame_of(b"G second"))
+    deliver_bytes(connection, build_frame(b"H first") + build_frame(b"G second"))
 
     lets_go_on(connection, PauseReason.VALIDATING)
     assert (len(owner.frames) == 2) is (lets_go_on is Connection.resume_now)
@@ -156,7 +156,7 @@ def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, P
 
 def test_a_new_pause_during_a_resume_stops_delivery() -> None:
     owner, connection, transport, steps = create_connection()
-    deliver_bytes(connection, frame_of(b"H first") + frame_of(b"G second"))
+    deliver_bytes(connection, build_frame(b"H first") + build_frame(b"G second"))
 
     connection.resume(PauseReason.VALIDATING)
     connection.pause(PauseReason.MEMORY)
@@ -185,7 +185,7 @@ def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) 
 def test_read_buffer_that_was_not_filled_is_offered_again() -> None:
     """This happens if a socket turns out to have no data."""
     owner, connection, _, _ = create_connection()
-    frame = frame_of(b"G" * 100)
+    frame = build_frame(b"G" * 100)
     deliver_bytes(connection, frame[:50])
     connection.get_buffer(-1)
 

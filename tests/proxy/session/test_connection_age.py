@@ -2,7 +2,7 @@
 
 import struct
 
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.deadlines import ConnectionAge
 from tests.proxy.session.playbook import Playbook
@@ -13,7 +13,7 @@ _LIMIT = "limits.max_connection_age_seconds"
 
 def test_an_old_connection_closes_after_the_requests_in_flight() -> None:
     play = Playbook(**_OLD)
-    heartbeat = frame_of(build_request_header(12, 0, 7, "test", 1) + b"\0\1g\0\0\0\1\0\1m")
+    heartbeat = build_frame(build_request_header(12, 0, 7, "test", 1) + b"\0\1g\0\0\0\1\0\1m")
     play.from_client(heartbeat)
     play.session.check_deadlines(1000.0)
     play.session.check_deadlines(1100.0)
@@ -23,9 +23,9 @@ def test_an_old_connection_closes_after_the_requests_in_flight() -> None:
     play.session.check_deadlines(1112.0)
     assert not play.client.is_read
     assert not play.client.closed
-    play.from_broker(frame_of(struct.pack(">ih", 7, 0)))
+    play.from_broker(build_frame(struct.pack(">ih", 7, 0)))
 
-    assert play.client.sent == frame_of(struct.pack(">ih", 7, 0))
+    assert play.client.sent == build_frame(struct.pack(">ih", 7, 0))
     assert play.broker.has_ended_writing
     assert play.parts.counters.closed_by_limit[_LIMIT] == 1
 

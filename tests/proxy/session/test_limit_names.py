@@ -4,7 +4,7 @@ docs/limits.md."""
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.handlers.session import Session
 from tests.proxy.session.handlers.test_session import api_versions_request_frame, produce_request_frame
@@ -36,7 +36,7 @@ def end_session_and_count_limits(play: Playbook) -> dict[str, int]:
 def request_with_partitions(partitions: int) -> bytes:
     good = batch([Rec(NOW)])
     body = produce_body(9, [topic_data("t", *((number, good) for number in range(partitions)))])
-    return frame_of(build_request_header(0, 9, 7, "test", 2), body)
+    return build_frame(build_request_header(0, 9, 7, "test", 2), body)
 
 
 def send_request(play: Playbook, data: bytes) -> None:
@@ -92,7 +92,7 @@ def test_records_at_the_limit_are_accepted_and_one_more_closes_connection(record
     play = session_with_limits(max_request_records=9)
     parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
     body = produce_body(9, [topic_data("t", *enumerate(parts))])
-    many = frame_of(build_request_header(0, 9, 7, "test", 2), body)
+    many = build_frame(build_request_header(0, 9, 7, "test", 2), body)
     few = produce_request_frame(batch([Rec(NOW)] * 9), acks=-1)
 
     with capture_logs() as lines:
@@ -120,7 +120,7 @@ def test_headers_at_the_limit_are_accepted_and_one_more_is_rejected(
     ]
     body = produce_body(9, [topic_data("t", *enumerate(parts))])
 
-    play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
+    play.from_client(build_frame(build_request_header(0, 9, 7, "test", 2), body))
     play.loop.run_until(lambda: bool(play.broker.sent))
 
     assert [part in play.broker.sent for part in parts] == [True, not beyond, True]
@@ -180,7 +180,7 @@ def test_client_at_the_in_flight_limit_is_paused(requests: int, beyond: dict[str
     assert not play.client.is_closing()
 
 
-POLL = frame_of(build_request_header(1, 11, 7, "test", 1), bytes(20))
+POLL = build_frame(build_request_header(1, 11, 7, "test", 1), bytes(20))
 POLLED = bytes.fromhex("00000004 00000007")
 
 

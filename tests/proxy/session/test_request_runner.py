@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.protocol.errors import MalformedMessage, SenderError
-from sluicegate.protocol.framing import Parts, frame_of
+from sluicegate.protocol.errors import MalformedMessage, ProtocolViolation
+from sluicegate.protocol.framing import Parts, build_frame
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.effect import Steps
@@ -48,7 +48,7 @@ class _Run:
     def __init__(self) -> None:
         self.client, self.broker = _Side(), _Side()
         self.faults: list[BaseException] = []
-        self.rejected: list[SenderError] = []
+        self.rejected: list[ProtocolViolation] = []
         self.settled = 0
         self.resumes: list[Resume] = []
         self.abandoned = 0
@@ -88,7 +88,11 @@ def test_client_is_paused_until_the_awaited_result_arrives() -> None:
     run, found = _Run(), list[object]()
 
     run.start_handler(_steps(found, PauseReason.TOPIC_NAMES))
-    assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.TOPIC_NAMES], True, 1)
+    assert (run.client.paused, run.runner.is_busy, run.runner.waiting_request_number) == (
+        [PauseReason.TOPIC_NAMES],
+        True,
+        1,
+    )
     run.resumes[0](5)
 
     assert (run.client.paused, run.runner.is_busy, found, run.settled) == ([], False, [5], 1)
@@ -207,7 +211,7 @@ def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
 def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() -> None:
     run, found = _Run(), list[object]()
     run.start_handler(_steps(found, PauseReason.QUOTA_QUEUE))
-    assert run.runner.busy_with is None
+    assert run.runner.waiting_request_number is None
 
     run.runner.abandon()
     run.resumes[0](None)
@@ -259,7 +263,7 @@ class Settings:
     def __init__(self) -> None:
         self.tells: list[Callable[[Any], None]] = []
 
-    def settings_pending(self, _names: object) -> "Settings":
+    def pending_settings_future(self, _names: object) -> "Settings":
         return self
 
     def add_done_callback(self, done: Callable[[Any], None]) -> None:
@@ -279,7 +283,7 @@ class FailingScheduler:
 def _names_response() -> bytes:
     topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
     answer = {"topics": [topic], "brokers": []}
-    return frame_of(struct.pack(">ib", -1, 0), METADATA_RESPONSE.build(answer, 12))
+    return build_frame(struct.pack(">ib", -1, 0), METADATA_RESPONSE.build(answer, 12))
 
 
 def _names() -> Playbook:

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from sluicegate.protocol.records.columns import read_headers
-from sluicegate.protocol.records.contents import TakenRecord
+from sluicegate.protocol.records.contents import ExtractedRecord
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.writing.dead_letter_writer import dead_letter_headers
@@ -26,7 +26,7 @@ def build_letter_headers(
     headers: list[tuple[bytes, bytes | None]], client: ClientDetails = NOBODY
 ) -> list[tuple[str, bytes | None]]:
     return dead_letter_headers(
-        TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, headers), LETTERS, client, do_not_yield
+        ExtractedRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, headers), LETTERS, client, do_not_yield
     )
 
 
@@ -73,7 +73,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
 
 
 def test_dead_letter_headers_name_the_violated_rules() -> None:
-    letter = TakenRecord(7, -5, ViolationCause(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
+    letter = ExtractedRecord(7, -5, ViolationCause(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
     found = dict(dead_letter_headers(letter, LETTERS, NOBODY, do_not_yield))
 
@@ -84,7 +84,7 @@ def test_dead_letter_headers_name_the_violated_rules() -> None:
 @pytest.mark.parametrize("name", [b"", b"name", b"\xff"])
 def test_building_many_headers_yields_often_and_uses_bounded_memory(name: bytes) -> None:
     """A record of 500,000 headers that are no UTF-8 took 237 MB beside its own, and the thread did not give way."""
-    letter = TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, [(name, b"")] * 50_000)
+    letter = ExtractedRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, [(name, b"")] * 50_000)
     last, longest = time.thread_time(), 0.0
 
     def give_way() -> None:

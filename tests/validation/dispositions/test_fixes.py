@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, WouldBlockOtherWork
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import RehearsedBounds, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimeInFlight, PreviousTimes, PreviousTimesInOrder
@@ -39,7 +39,7 @@ def validate_batches(
     found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
-            previous.note_stored(*partition, latest)
+            previous.record_stored_timestamp(*partition, latest)
     return found
 
 
@@ -105,7 +105,7 @@ def test_good_batch_is_not_fixed_and_sets_the_previous_time() -> None:
     validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
-    assert previous.time_of("t", 0) == NOW - 5
+    assert previous.latest_timestamp_of("t", 0) == NOW - 5
 
 
 @pytest.mark.parametrize("fix", list(TimeFix))
@@ -157,16 +157,16 @@ def test_does_not_fix_batches_of_an_observed_topic() -> None:
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
 def test_fix_of_a_large_batch_raises_out_of_time(codec: int) -> None:
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         validate_batches(policy_with_time_fix(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
 def test_previous_times_keep_a_bounded_number_of_partitions() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
-        previous.note_stored("t", partition, NOW)
+        previous.record_stored_timestamp("t", partition, NOW)
 
-    assert [previous.time_of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
+    assert [previous.latest_timestamp_of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
@@ -228,12 +228,12 @@ def test_batch_without_timestamps_sets_no_previous_time() -> None:
     validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
     validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
-    assert previous.time_of("t", 0) is None
+    assert previous.latest_timestamp_of("t", 0) is None
 
 
 def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     known = PreviousTimes()
-    known.note_stored("t", 0, NOW - 9)
+    known.record_stored_timestamp("t", 0, NOW - 9)
     under_way = {("t", 0)}
     previous = PreviousTimesInOrder(known, under_way)
     bad = batch([Rec(NOW * 1_000_000)])

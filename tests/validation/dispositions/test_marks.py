@@ -12,8 +12,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
-from sluicegate.validation.dispositions.marks import without_marks
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.dispositions.marks import remove_marks
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -45,9 +45,9 @@ def validate_batch(data: bytes, size: str = "samples: false", version: int = 9, 
     request = walk_produce_request(bytearray(body), version, 0, 100)
     budget = DecompressionBudget(1 << 24, 5, lambda: None)
     sender = Client("a:1", client)
-    policy = rulebook_of(config).policy_of("t").for_client(sender)
+    policy = create_rulebook(config).policy_of("t").policy_for_client(sender)
     found = validate_request(
-        request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
+        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
     )
     assert found.rejected or budget.record_errors == 5, "marked records are not in responses"
     return found
@@ -158,10 +158,10 @@ def test_removing_marks_from_a_stored_batch_restores_the_original_batch(codec: s
     forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
     records = [*(each for each, _ in RECORDS), *forged]
     sent = batch(records, CODECS[codec])
-    limits = limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
+    limits = validation_limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
 
-    found = without_marks(memoryview(validate_and_return_forwarded_batch(sent)), limits, Decompressor())
+    found = remove_marks(memoryview(validate_and_return_forwarded_batch(sent)), limits, Decompressor())
 
     assert found is not None and decode_records(found) == decode_records(sent)
-    assert without_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None
-    assert without_marks(memoryview(batch(forged, CODECS[codec])), limits, Decompressor()) is None
+    assert remove_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None
+    assert remove_marks(memoryview(batch(forged, CODECS[codec])), limits, Decompressor()) is None

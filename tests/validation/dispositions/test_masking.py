@@ -14,11 +14,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import SuspendedTopics
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker
 from sluicegate.validation.rules.rule import Client, Outage, RuleUnusable
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
@@ -80,15 +80,15 @@ class SingleSchemaRegistry:
 
 AVRO = RegisteredSchema(
     SchemaLanguage.AVRO,
-    avro_content('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": ["null", "string"]}]}'),
+    compile_avro_content('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": ["null", "string"]}]}'),
 )
 
 
 def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str = FILE) -> TopicPolicy:
     config = load(read_yaml(file.replace("MORE", more), "f"), {}).config
-    rulebook = rulebook_of(config, maker).with_suspended(SuspendedTopics(everywhere=kind == "suspended"))
-    policy = rulebook.policy_of("t").for_client(Client("a:1", "me"))
-    return policy.for_exempt() if kind == "exempt" else policy
+    rulebook = create_rulebook(config, maker).with_suspended_topics(SuspendedTopics(everywhere=kind == "suspended"))
+    policy = rulebook.policy_of("t").policy_for_client(Client("a:1", "me"))
+    return policy.policy_for_exempt_clients() if kind == "exempt" else policy
 
 
 def validate_batch(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
@@ -100,7 +100,9 @@ def validate_by_policy(policy: TopicPolicy, data: bytes, version: int = 9) -> Va
     config = load(read_yaml(FILE.replace("MORE", ""), "f"), {}).config
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget)
+    return validate_request(
+        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget
+    )
 
 
 def decode_masked_records(data: bytes) -> list[tuple[int, Any, Any, Any]]:
@@ -251,7 +253,7 @@ def test_rejects_missing_or_too_short_hash_key_file(tmp_path: Any) -> None:
         if content is not None:
             file.write_text(content)
         with pytest.raises(RuleUnusable, match="sensitive fields h"):
-            rulebook_of(load(read_yaml(whole, "f"), {}).config)
+            create_rulebook(load(read_yaml(whole, "f"), {}).config)
     file.write_text("0123456789abcdef\n")
-    assert rulebook_of(load(read_yaml(whole, "f"), {}).config).policy_of("t").sensitive is not None
+    assert create_rulebook(load(read_yaml(whole, "f"), {}).config).policy_of("t").sensitive is not None
     assert json.loads(MASKED)["mail"] == "***"

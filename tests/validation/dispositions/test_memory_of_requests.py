@@ -9,7 +9,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -36,11 +36,11 @@ def validate_records(topic: str, records: int, partitions: int) -> ValidatedRequ
     data = batch([Rec(NOW + 10**9, None)] * records, NONE)
     body = produce_body(9, [topic_data(topic, *((number, data) for number in range(partitions)))])
     request = walk_produce_request(bytearray(body), 9, 0, 1000)
-    policy = rulebook_of(config).policy_of(topic)
+    policy = create_rulebook(config).policy_of(topic)
     budget = DecompressionBudget(1 << 30, LISTED, lambda: None)
     client = Client("a:1", "a")
     return validate_request(
-        request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=client
+        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget, client=client
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import TakenRecords, TooMuch
+from sluicegate.protocol.records.contents import ExtractedRecords, ExtractedRecordsTooLarge
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.dispositions.quarantine import ViolationCause, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import RehearsedBounds, TimestampType, TopicPolicy, ValidationLimits
@@ -29,7 +29,7 @@ MIN, MAX = -(2**63), 2**63 - 1
 
 def finding_and_bad_records(
     data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40
-) -> tuple[Finding, TakenRecords]:
+) -> tuple[Finding, ExtractedRecords]:
     submission = Submission("t", 0, memoryview(data), 9)
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
     rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), budget)
@@ -89,7 +89,7 @@ def test_rehearsed_bounds_do_not_quarantine_records() -> None:
 
 
 def test_quarantine_beyond_the_memory_limit_raises_too_much() -> None:
-    with pytest.raises(TooMuch):
+    with pytest.raises(ExtractedRecordsTooLarge):
         finding_and_bad_records(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
 
 
@@ -114,7 +114,7 @@ class RequiredPartRule(InlineRule):
         return None if getattr(record, self._side) else "there is none"
 
 
-def validation_and_quarantined_records(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, TakenRecords]:
+def validation_and_quarantined_records(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, ExtractedRecords]:
     """Return the verdict on a request with one batch, and the records that go to the dead-letter topic."""
     request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
     budget = DecompressionBudget(1 << 40, 2, lambda: None)

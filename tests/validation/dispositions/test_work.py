@@ -16,7 +16,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.validation import dispositions
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.policy import TimeFix, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
@@ -97,7 +97,7 @@ def _sent(name: str, codec: int) -> bytes:
 @cache
 def _configured() -> tuple[Rulebook, ValidationLimits]:
     config = load(read_yaml(FILE, "f"), {}).config
-    return rulebook_of(config), limits_of(config)
+    return create_rulebook(config), validation_limits_of(config)
 
 
 class MeasuredValidation:

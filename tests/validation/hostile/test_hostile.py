@@ -23,7 +23,7 @@ from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.request import validate_request
@@ -115,7 +115,7 @@ CASES = [
 def configured_rules() -> Iterator[tuple[Rulebook, ValidationLimits]]:
     config = load(read_yaml(FILE, "f"), {}).config
     process = RulesProcess(RuleLimits(2.0, 256 * MIB), WaitBudget())
-    yield rulebook_of(config, SchemaRules({}, process)), limits_of(config)
+    yield create_rulebook(config, SchemaRules({}, process)), validation_limits_of(config)
     process.close()
 
 
@@ -131,7 +131,7 @@ class MeasuredValidation:
         self.longest = 0.0
         self._since = time.thread_time()
         previous = PreviousTimes()
-        previous.note_stored(topic, 0, NOW)
+        previous.record_stored_timestamp(topic, 0, NOW)
         found = validate_request(
             request, {}, lambda _: policy, limits, lambda: NOW, decompressor, budget, previous, client
         )

@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, ValidationAbandoned
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.conversion import ConvertedRequest, convert_request
 from sluicegate.validation.rules.rule import Mode
@@ -79,14 +79,14 @@ def test_conversion_can_be_abandoned_within_a_message_set() -> None:
     def give_way() -> None:
         calls.append(1)
         if len(calls) > 3:
-            raise Abandoned
+            raise ValidationAbandoned
 
     header = build_request_header(0, 1, 1, "old", 1)
     records = message(0, b"v") * 100_000
     frame = bytearray(header + produce_body(1, [topic_data("orders", (0, records))]))
     budget = DecompressionBudget(1 << 30, 0, give_way)
 
-    with pytest.raises(Abandoned):
+    with pytest.raises(ValidationAbandoned):
         convert_request(
             walk_produce_request(frame, 1, len(header), 10),
             lambda _: TopicPolicy(),

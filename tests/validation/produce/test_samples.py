@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, WouldBlockOtherWork
 from sluicegate.validation.policy import TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.built_in import Required
@@ -121,7 +121,7 @@ def test_samples_of_large_values_are_taken_on_the_event_loop() -> None:
     data = batch([Rec(1, b"k", bytes(200_000))], NONE)
     try:
         found = validate_partitions(SHOWN, data, at_once=64 * 1024)
-    except OutOfTime:
+    except WouldBlockOtherWork:
         pytest.fail("a sample is small")
     contents = record_samples_by_index(found.rejected[0, 0])[0]
     assert contents is not None and contents.value == Beginning(bytes(256), 200_000)

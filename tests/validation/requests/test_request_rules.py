@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.validation.evaluation import evaluate_request_rules
 from sluicegate.validation.requests.name_pattern import EnforcedClients, Exemption, NamePattern
-from sluicegate.validation.requests.request_rule import LeastVersion, RequestCheck, SentBatch, numbers_in
+from sluicegate.validation.requests.request_rule import MinimumVersion, RequestCheck, SentBatch, version_numbers_in
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.bounds.machine import slowness
 
@@ -62,7 +62,7 @@ def test_request_rules_check_client_ids_and_software_versions() -> None:
     rule = RequestCheck(
         "r",
         client_id=NamePattern("team-*"),
-        software=(LeastVersion(NamePattern("librdkafka"), "2.0"), LeastVersion(NamePattern("*java*"), "3.7")),
+        software=(MinimumVersion(NamePattern("librdkafka"), "2.0"), MinimumVersion(NamePattern("*java*"), "3.7")),
     )
 
     assert rule.fault(SENT, CLIENT) is None
@@ -78,12 +78,17 @@ def test_request_rules_check_client_ids_and_software_versions() -> None:
     ("earlier", "later"), [("1.9.2", "2"), ("2.0", "2.0.1"), ("v1.9", "1.10"), ("2.9-RC7", "2.10"), ("x", "0.1")]
 )
 def test_software_versions_are_compared_number_by_number(earlier: str, later: str) -> None:
-    assert numbers_in(earlier) < numbers_in(later)
+    assert version_numbers_in(earlier) < version_numbers_in(later)
 
 
 def test_equal_software_versions_are_recognized() -> None:
-    assert numbers_in("2.3.0") == numbers_in("2.3") == numbers_in("v2.3.0-RC1") == numbers_in("2.3.0+git5")
-    assert numbers_in("9" * 5000) < (10**9,)
+    assert (
+        version_numbers_in("2.3.0")
+        == version_numbers_in("2.3")
+        == version_numbers_in("v2.3.0-RC1")
+        == version_numbers_in("2.3.0+git5")
+    )
+    assert version_numbers_in("9" * 5000) < (10**9,)
 
 
 def test_request_rules_reject_or_observe_batches_of_matching_clients() -> None:
@@ -130,7 +135,9 @@ def test_an_unverified_principal_is_never_exempt_and_matches_only_catch_all_rule
     patterns = [NamePattern(pattern) for pattern in ("*", "User:*", "/.*/", "User:mirror", "User:m*")]
 
     exempt = [Exemption(pattern, None).covers(unverified) for pattern in patterns]
-    concerned = [RequestCheck("r", of_principal=pattern, idempotent=True).concerns(unverified) for pattern in patterns]
+    concerned = [
+        RequestCheck("r", of_principal=pattern, idempotent=True).applies_to_client(unverified) for pattern in patterns
+    ]
 
     assert exempt == [False] * 5
     assert concerned == [True, True, True, False, False]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.content_keys import ContentKeys
-from sluicegate.config.keys import each_key_of, section_of, unwrapped
+from sluicegate.config.keys import keys_of_section, section_of, unwrapped
 from sluicegate.config.loading import read_section
 from sluicegate.config.rules import Rule as RuleKeys
 from sluicegate.protocol.records.scan import is_compiled
@@ -23,7 +23,7 @@ cost."""
 MADE_ELSEWHERE = ("schema",)
 """The proxy's rule maker, which reads files and sends requests to registries, makes these (tests/proxy/reload,
 tests/registry)."""
-KEYS = {key.name: key for key in each_key_of(ContentKeys) if key.name not in MADE_ELSEWHERE}
+KEYS = {key.name: key for key in keys_of_section(ContentKeys) if key.name not in MADE_ELSEWHERE}
 
 _BYTES = 1 << 20
 _REPEATED = (
@@ -60,7 +60,7 @@ def example_rule_values(name: str) -> tuple[Any, ...]:
     section = section_of(KEYS[name].annotation)
     if section is None:
         return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)
-    needed = [key.name for key in each_key_of(section) if key.is_required]
+    needed = [key.name for key in keys_of_section(section) if key.is_required]
     assert name in WRITTEN or not needed, f"add valid values for {name} to WRITTEN in this file; it requires {needed}"
     return WRITTEN.get(name, ({},))
 

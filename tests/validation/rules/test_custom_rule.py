@@ -11,7 +11,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.validation.from_keys import limits_of, rulebook_of
+from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.custom_rule import CustomRuleUnusable, custom_rule
 from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, SchemaError
@@ -111,11 +111,13 @@ def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
 def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
     """Validate a batch of two records: one with `value`, and a correct one."""
     config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
-    policy = rulebook_of(config).policy_of("t")
+    policy = create_rulebook(config).policy_of("t")
     data = batch([Rec(_NOW, b"k", value), Rec(_NOW, b"k", b"abc")])
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 100)
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
-    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: _NOW, Decompressor(), budget)
+    return validate_request(
+        request, {}, lambda _: policy, validation_limits_of(config), lambda: _NOW, Decompressor(), budget
+    )
 
 
 @pytest.mark.usefixtures("installed_custom_rules")

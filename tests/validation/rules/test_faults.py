@@ -12,8 +12,8 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRec
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.registered_schema import (
-    HasRegisteredSchema,
     RegisteredSchema,
+    RequireRegisteredSchema,
     SubjectName,
 )
 from sluicegate.validation.verdict import Reason
@@ -67,7 +67,7 @@ def test_exception_in_a_schema_library_rejects_only_that_record(error: Exception
     content: Any = SchemaWithLibraryException(error, method)
     schemas = SingleSchemaRegistry(RegisteredSchema(SchemaLanguage.AVRO, content))
     subject = SubjectName.RECORD if method == "record_name" else SubjectName.ANY
-    rule = HasRegisteredSchema(Side.VALUE, schemas, subject=subject)
+    rule = RequireRegisteredSchema(Side.VALUE, schemas, subject=subject)
     named = NamedRule("schema", rule, Mode.REJECT, on_outage=OnOutage.FORWARD)
     bad = [FRAME + b"good", FRAME + b"bad", FRAME + b"good"]
     data = batch([Rec(NOW, value=value) for value in bad])

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import (
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import Side, StepBudget
@@ -29,7 +29,7 @@ FRAMED = "it begins with a zero byte and an id, which serializers of a schema re
 def test_hints_at_schema_id_in_value_if_the_rule_has_no_registry(
     text: str, format: str, framed: bytes, wrong: bytes
 ) -> None:
-    rule = SchemaRules({}).of_schema(Schema(text=text, format=format), Side.VALUE)  # type: ignore[arg-type]
+    rule = SchemaRules({}).make_schema_rule(Schema(text=text, format=format), Side.VALUE)  # type: ignore[arg-type]
 
     assert f"{FRAMED}schema.envelope: confluent or schema.registry" in str(rule.fault(record(framed)))
     assert FRAMED not in str(rule.fault(record(wrong)))
@@ -37,7 +37,7 @@ def test_hints_at_schema_id_in_value_if_the_rule_has_no_registry(
 
 @pytest.mark.parametrize(("value", "is_json"), [(b'{"a": 1}', True), (b"[1]", True), (b"Obj\1", False), (b"", False)])
 def test_hints_at_plain_json_if_the_rule_requires_a_schema_id(value: bytes, is_json: bool) -> None:
-    rule = SchemaRules({"main": SingleSchemaRegistry(json_schema_content("{}"))}).of_schema(
+    rule = SchemaRules({"main": SingleSchemaRegistry(json_schema_content("{}"))}).make_schema_rule(
         Schema(registry="main"), Side.VALUE
     )
 
@@ -60,7 +60,7 @@ PROTO = FileDescriptorSet(
 
 @pytest.mark.parametrize(
     ("content", "encoding", "wrong"),
-    [(avro_content(AVRO), "Avro", b"\2"), (protobuf_content(PROTO, "M"), "Protobuf", b"\x0a\x7f")],
+    [(compile_avro_content(AVRO), "Avro", b"\2"), (protobuf_content(PROTO, "M"), "Protobuf", b"\x0a\x7f")],
 )
 def test_hints_at_json_if_the_rule_requires_a_binary_encoding(content: Content, encoding: str, wrong: bytes) -> None:
     hint = f"? It looks like JSON, but the topic requires {encoding}: use the serializer for {encoding}"

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from sluicegate.validation.rules.headers import MatchedHeader
+from sluicegate.validation.rules.headers import HeaderPattern
 from sluicegate.validation.rules.rule import INLINE_STEPS
 from tests.bounds.machine import slowness
 from tests.validation.rules.records import record
@@ -17,7 +17,7 @@ COSTLY = ["/[ab]*a[ab]{200}c/", "/.*a.{300}/", "/(.*a.{20}){10}/", r"/[\p{L}]*(a
 """Patterns for which RE2 leaves its fast engine: 2 to 6 s per MiB."""
 
 
-def header_match_seconds(rule: MatchedHeader, *values: bytes) -> float:
+def header_match_seconds(rule: HeaderPattern, *values: bytes) -> float:
     begun = time.thread_time()
     rule.fault(record(headers=tuple((b"h", value) for value in values)))
     return time.thread_time() - begun
@@ -28,7 +28,7 @@ def header_match_seconds(rule: MatchedHeader, *values: bytes) -> float:
     "values", [[b"a" * 16 * MIB], [bytes(Random(1).choices(b"ab", k=20_000))], [b"a" * i for i in range(3_000)]]
 )
 def test_matching_a_header_stays_within_the_inline_time(pattern: str, values: list[bytes]) -> None:
-    rule = MatchedHeader("h", pattern)
+    rule = HeaderPattern("h", pattern)
 
     found = min(header_match_seconds(rule, *values) for _ in range(2))
 
@@ -37,7 +37,7 @@ def test_matching_a_header_stays_within_the_inline_time(pattern: str, values: li
 
 @pytest.mark.parametrize("pattern", COSTLY)
 def test_header_rule_time_stays_within_its_declared_cost(pattern: str) -> None:
-    rule = MatchedHeader("h", pattern)
+    rule = HeaderPattern("h", pattern)
     of = record(headers=((b"h", b"ab" * 1_000),))
 
     assert 3 * count_evaluation_steps(rule.fault, of) * STEP_SECONDS * slowness() >= min(
@@ -46,11 +46,11 @@ def test_header_rule_time_stays_within_its_declared_cost(pattern: str) -> None:
 
 
 def test_header_value_too_costly_to_match_is_a_violation() -> None:
-    found = MatchedHeader("h", COSTLY[1]).fault(record(headers=((b"h", b"a" * MIB),)))
+    found = HeaderPattern("h", COSTLY[1]).fault(record(headers=((b"h", b"a" * MIB),)))
 
     assert found == "header h is too costly to match with /.*a.{300}/; send a shorter value"
 
 
 def test_long_header_values_match_ordinary_patterns() -> None:
     for pattern in ("*", "/[a-z]+/", "/[A-Za-z0-9_-]+/"):
-        assert MatchedHeader("h", pattern).fault(record(headers=((b"h", b"a" * 200_000),))) is None
+        assert HeaderPattern("h", pattern).fault(record(headers=((b"h", b"a" * 200_000),))) is None

@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
-from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.avro.plan import compile_plan
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent
 from sluicegate.validation.rules.rule import INLINE_STEPS, StepBudget
@@ -69,7 +69,7 @@ AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
     ],
 )  # fmt: skip
 def test_avro_type_without_json_equivalent_has_one_json_form(schema: Any, value: Any, text: str) -> None:
-    found = AvroJson(plan_of(schema)).text(avro_data(schema, value), StepBudget()).decode()
+    found = AvroJson(compile_plan(schema)).text(avro_data(schema, value), StepBudget()).decode()
 
     assert found == text or float(found) == float(text)
 
@@ -80,7 +80,7 @@ def parse_json_with_float32(text: str | bytes) -> Any:
 
 
 def test_json_form_of_avro_equals_the_values_read_by_fastavro() -> None:
-    form = AvroJson(plan_of(ORDER))
+    form = AvroJson(compile_plan(ORDER))
     for order in generate_many(ORDER, 300):
         data = avro_data(ORDER, order)
         read = fastavro.schemaless_reader(BytesIO(data), ORDER)
@@ -163,7 +163,7 @@ def test_protobuf_json_always_contains_fields_without_presence() -> None:
 
 def test_too_many_avro_items_have_no_json_form_and_costly_data_is_estimated() -> None:
     empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
-    form = AvroJson(plan_of(empty))
+    form = AvroJson(compile_plan(empty))
     assert (
         form.text(avro_data(empty, [{}] * 100), StepBudget()) == json.dumps([{}] * 100, separators=(",", ":")).encode()
     )

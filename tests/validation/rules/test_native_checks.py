@@ -17,15 +17,15 @@ from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
+from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.built_in import MaximumRecords, Required, Size, Utf8
 from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import Part, RuledRecord, Side
 from sluicegate.validation.rules.rule_check import CheckedRule, check_rule
-from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
 from tests.oracle.kafka_java import ROOT
 from tests.validation.rules.inline_rule import InlineRule
 from tests.validation.rules.json.random_json import RandomJsonGenerator
@@ -92,18 +92,18 @@ def _of_json_schemas() -> list[tuple[CheckedRule, Sequence[bytes]]]:
     schemas = [_ORDER, *(made.schema() for _ in range(100))]
     contents = [json_schema_content(json.dumps(schema)) for schema in schemas]
     texts = [text for text in (made.text() for _ in range(40)) if len(text) < 500][:4]
-    rules = [FollowsSchema(Side.VALUE, content) for content in contents]
+    rules = [RequireSchema(Side.VALUE, content) for content in contents]
     native = [rule for rule in rules if rule.ordinary() is not None]
     assert native[0] is rules[0], "the schema of orders has no native check"
     return [(rule, [*_ORDERS, *texts]) for rule in native[:_MOST_SCHEMAS]]
 
 
 def _of_avro() -> list[tuple[CheckedRule, Sequence[bytes]]]:
-    contents = [(avro_content(json.dumps(schema)), _datums(schema)) for schema in _AVRO]
-    bare = [(FollowsSchema(Side.VALUE, content), datums) for content, datums in contents]
+    contents = [(compile_avro_content(json.dumps(schema)), _datums(schema)) for schema in _AVRO]
+    bare = [(RequireSchema(Side.VALUE, content), datums) for content, datums in contents]
     content, datums = contents[-1]
     enveloped = [b"\0\0\0\0\x07" + datum for datum in datums]
-    return [*bare, (FollowsSchema(Side.KEY, content, Envelope.CONFLUENT), enveloped)]
+    return [*bare, (RequireSchema(Side.KEY, content, Envelope.CONFLUENT), enveloped)]
 
 
 def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
@@ -112,7 +112,7 @@ def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
         RuleLimits(1.0, 128 << 20), WaitBudget()
     )  # only a costly value starts the process, and there is none
     specification = Specification(EvaluatorKind.JSON, json.dumps(_ORDER).encode())
-    return [(FollowsSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
+    return [(RequireSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
 
 
 _TEXTS = ["naïve".encode(), "漢字😀".encode(), b"plain text", b"a" * 65]
@@ -124,11 +124,11 @@ CASES: Mapping[str, Callable[[], Sequence[tuple[CheckedRule, Sequence[bytes | No
         for least, most in ((0, 0), (0, 1), (2, 9), (3, None), (5, 5), (100, 1000))
     ],
     "Utf8": lambda: [(Utf8(side), _TEXTS) for side in Side],
-    "MostRecords": lambda: [(MostRecords(most), [b"k", None]) for most in (1, 2, 30, 1000)],
+    "MaximumRecords": lambda: [(MaximumRecords(most), [b"k", None]) for most in (1, 2, 30, 1000)],
     "JsonSyntax": lambda: [(JsonSyntax(side, max_depth=depth), _ORDERS) for side in Side for depth in (1, 2, 32, 100)],
     "JsonSchemaContent": _of_json_schemas,
     "AvroContent": _of_avro,
-    "FollowsSchema": _of_stoppable,
+    "RequireSchema": _of_stoppable,
     "StoppableContent": _of_stoppable,
 }
 """Rules and examples by the class with `ordinary()`: every option that changes its check, and examples at limits."""

@@ -5,12 +5,12 @@ import tracemalloc
 import pytest
 
 from sluicegate.validation.rules import rule_set
-from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords
+from sluicegate.validation.rules.built_in import MaximumRecords, MonotonicTime
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Client, NamedRule, Part, RecordRule, RuledRecord, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 
-JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
+JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MaximumRecords(7), MonotonicTime()
 
 
 @pytest.mark.parametrize(

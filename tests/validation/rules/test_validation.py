@@ -9,7 +9,7 @@ import pytest
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, WouldBlockOtherWork
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import EXEMPT, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
@@ -185,8 +185,8 @@ def violations_by_rule(found: ValidatedRequest) -> Counter[str]:
         replace(ENFORCED, mode=Mode.OBSERVE, samples=True),
         replace(ENFORCED, mode=Mode.QUARANTINE, dead_letters="bad"),
         replace(ENFORCED, mode=Mode.MARK),
-        replace(ENFORCED, enforced=EnforcedClients(percent=0)).for_client(Client("a:1")),
-        replace(ENFORCED, mode=Mode.QUARANTINE, dead_letters="bad").observing(),
+        replace(ENFORCED, enforced=EnforcedClients(percent=0)).policy_for_client(Client("a:1")),
+        replace(ENFORCED, mode=Mode.QUARANTINE, dead_letters="bad").observing_policy(),
     ],
     ids=["observe", "copy", "samples", "quarantine", "mark", "not enforced", "suspended"],
 )
@@ -212,7 +212,7 @@ def test_each_rule_counts_the_same_violations_in_each_mode(policy: TopicPolicy, 
         ((deciding, other),) = found.observed.values()
         assert [name for name, _ in deciding.rules] == ["keyed", "small"], "the rejecting rule first"
         assert deciding.bad_count == 3 and other.bad_count == (4 if version == 8 else 5)
-        assert found.records_of((0, 0)) == (5 if version == 8 else deciding.records)
+        assert found.record_count_of((0, 0)) == (5 if version == 8 else deciding.records)
     if policy.dead_letters is not None:
         assert {name for name, _ in found.to_quarantine[0, 0][0].rules} == {"keyed", "small"}, "no others are copied"
 
@@ -317,7 +317,7 @@ def test_partitions_without_a_complete_batch_are_accepted(data: bytes) -> None:
 
 def test_slow_rule_is_never_evaluated_on_the_event_loop() -> None:
     rule = RecordingRule(Part.NONE, is_slow=True)
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         validate_partitions(
             reject_policy_with_rules(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024
         )
@@ -328,7 +328,7 @@ def test_slow_rule_is_never_evaluated_on_the_event_loop() -> None:
 def test_no_rule_reads_a_large_value_on_the_event_loop(data: bytes) -> None:
     """A rule reads the value without interruption."""
     reads, counts = RecordingRule(Part.VALUE), RecordingRule(Part.NONE)
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         validate_partitions(
             reject_policy_with_rules(NamedRule("reads", reads)), data, version=2, most_at_once=64 * 1024
         )
@@ -547,7 +547,7 @@ class RecordingLookAheadRule(RecordingRule):
         record.budget.spend(UNBOUNDED if self.is_costly else 1)
         return super().fault(record)
 
-    def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
+    def evaluate_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
         assert not self.records or self.records[-1][0] == records[0].index - 1
         self.ahead.append([record.index for record in records])
 
@@ -617,7 +617,7 @@ def test_costly_records_are_validated_off_the_event_loop_and_yield_after_each() 
 
     on_the_loop = 64 * 1024
     assert count_yields_for_steps(100, 1000, most_at_once=on_the_loop) < 2
-    with pytest.raises(OutOfTime):
+    with pytest.raises(WouldBlockOtherWork):
         count_yields_for_steps(5_000, most_at_once=on_the_loop)
     assert count_yields_for_steps(*[20_000] * 10) >= 10
     assert count_yields_for_steps(UNBOUNDED, UNBOUNDED) >= 2

@@ -6,20 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord
 from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from sluicegate.validation.sensitive.values import JsonValues, Values
 from tests.bounds.hostile_values import FIELDS, SCHEMAS, Format
 
 KEY = b"k" * 16
 POLICIES = [
-    FieldPolicy(action, tuple(map(path_of, paths)), Action(action), "***", KEY) for action, paths in FIELDS.items()
+    FieldPolicy(action, tuple(map(parse_field_path, paths)), Action(action), "***", KEY)
+    for action, paths in FIELDS.items()
 ]
-ROOT = (tree_of(POLICIES),)
+ROOT = (build_policy_tree(POLICIES),)
 
 
 class SingleSchemaRule:
@@ -30,7 +31,7 @@ class SingleSchemaRule:
         self._content = content
         self._indexes = indexes
 
-    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         return self._content, self._indexes + (record.value or b"")
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
@@ -49,7 +50,9 @@ def protobuf_content() -> Any:
 
 
 def _avro() -> Values:
-    return SchemaValues(POLICIES, ROOT, SingleSchemaRule(avro_content(schema_file_of_format(Format.AVRO).read_text())))
+    return SchemaValues(
+        POLICIES, ROOT, SingleSchemaRule(compile_avro_content(schema_file_of_format(Format.AVRO).read_text()))
+    )
 
 
 def _protobuf() -> Values:

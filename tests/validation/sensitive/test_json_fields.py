@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.edits import MaskingImpossible
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
-ROOT = tree_of(
+ROOT = build_policy_tree(
     [
-        FieldPolicy("m", tuple(map(path_of, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
+        FieldPolicy("m", tuple(map(parse_field_path, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
         FieldPolicy("h", (("k",), ("c",)), Action.HASH, key=KEY),
         FieldPolicy("r", (("no",),), Action.REJECT),
     ]
@@ -26,7 +26,7 @@ ROOT = tree_of(
 def mask_json_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
     writer = ValueWriter(text, most_bytes, lambda _work: None)
     mask_json(text, 0, (ROOT,), writer, lambda _work: None)
-    return writer.written() or text
+    return writer.written_value() or text
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_json_masking_changes_only_strings(text: bytes, expected: bytes) -> None
 def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
     expected = hmac.new(KEY, text.encode(), sha256).hexdigest()
 
-    for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        assert json.loads(mask_json_text(b'{"k":' + written.encode() + b"}")) == {"k": expected}
+    for written_value in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        assert json.loads(mask_json_text(b'{"k":' + written_value.encode() + b"}")) == {"k": expected}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
     ],
 )
 def test_unmaskable_value_error_names_the_field_without_its_content(text: bytes, words: str, name: str | None) -> None:
-    with pytest.raises(Unmaskable, match=words) as caught:
+    with pytest.raises(MaskingImpossible, match=words) as caught:
         mask_json_text(text)
 
     assert (None if caught.value.fields is None else caught.value.fields.name) == name
@@ -115,7 +115,7 @@ def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> 
         try:
             expected = _strict(bytes(text))
         except (ValueError, RecursionError):
-            with pytest.raises(Unmaskable):
+            with pytest.raises(MaskingImpossible):
                 mask_json_text(bytes(text))
             continue
         taken += 1

@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
+from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, PayloadLimit
 from sluicegate.validation import sensitive as package
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.content import Content, SchemaLanguage
 from sluicegate.validation.sensitive import schema_values
 from sluicegate.validation.sensitive.avro_fields import mask_avro
-from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.edits import MaskingImpossible
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree
 from sluicegate.validation.sensitive.protobuf_fields import mask_protobuf
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from sluicegate.validation.sensitive.values import JsonValues, MaskedValue, Values
@@ -65,8 +65,8 @@ def masked_value_or_error(
     values: Values, data: bytes, record_work: Callable[[int], None]
 ) -> MaskedValue | Exception | None:
     try:
-        return values.masked(record(data), record_work, LONGEST)
-    except (Unmaskable, SchemaError, OverLimit) as error:
+        return values.masked_value(record(data), record_work, LONGEST)
+    except (MaskingImpossible, SchemaError, BatchLimitExceeded) as error:
         return error
 
 
@@ -114,7 +114,7 @@ def test_masking_memory_is_a_few_times_the_value_size(hostile: HostileValue) -> 
     written = len(found.data) if isinstance(found, MaskedValue) else len(data)
     assert peak <= 2 * MIB + 3 * max(len(data), written)
     if hostile.is_masked is None:
-        assert isinstance(found, Unmaskable)
+        assert isinstance(found, MaskingImpossible)
     elif hostile.is_masked:
         assert isinstance(found, MaskedValue)
     else:
@@ -128,8 +128,8 @@ def test_masking_rejects_value_that_would_grow_too_much_before_allocation(hostil
     values, data = VALUES[hostile.format](), hostile.make(SHORT)
     most_bytes = SHORT + SHORT // 2
     tracemalloc.start()
-    with pytest.raises(OverLimit) as over:
-        values.masked(record(data), lambda _work: None, most_bytes)
+    with pytest.raises(BatchLimitExceeded) as over:
+        values.masked_value(record(data), lambda _work: None, most_bytes)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
@@ -142,15 +142,15 @@ def test_masking_rejects_value_that_would_grow_too_much_before_allocation(hostil
 def test_accepts_masked_value_of_the_maximum_size(format: Format, more: int) -> None:
     hostile = next(each for each in HOSTILE_VALUES if each.format is format and each.name.endswith("masked strings"))
     values, data = VALUES[format](), hostile.make(1000)
-    whole = values.masked(record(data), lambda _work: None, LONGEST)
+    whole = values.masked_value(record(data), lambda _work: None, LONGEST)
     assert whole is not None
     size = len(whole.data)
 
     if more:
-        with pytest.raises(OverLimit):
-            values.masked(record(data), lambda _work: None, size - 1)
+        with pytest.raises(BatchLimitExceeded):
+            values.masked_value(record(data), lambda _work: None, size - 1)
     else:
-        found = values.masked(record(data), lambda _work: None, size)
+        found = values.masked_value(record(data), lambda _work: None, size)
         assert found is not None and found.data == whole.data
 
 
@@ -171,8 +171,8 @@ def test_masking_can_be_restarted_after_an_interruption() -> None:
 
         for stop_at in (1, 2, 9):
             calls = 0
-            with contextlib.suppress(InterruptedWork, Unmaskable, OverLimit):
-                values.masked(record(data), partial(raise_at_call, stop_at=stop_at), LONGEST)
+            with contextlib.suppress(InterruptedWork, MaskingImpossible, BatchLimitExceeded):
+                values.masked_value(record(data), partial(raise_at_call, stop_at=stop_at), LONGEST)
         found = masked_value_or_error(values, data, lambda _work: None)
 
         assert found == expected or str(found) == str(expected), hostile.name
@@ -195,11 +195,11 @@ def json_schema_with_shared_parts(properties: int, parts: int) -> str:
 
 def schema_values_masked_by_tag(content: Content) -> SchemaValues:
     policy = FieldPolicy("s", (("a", "b"),), Action.MASK, "***", tags=frozenset({"PII"}))
-    return SchemaValues([policy], (tree_of([policy]),), SingleSchemaRule(content))
+    return SchemaValues([policy], (build_policy_tree([policy]),), SingleSchemaRule(content))
 
 
 COSTLY_SCHEMAS: dict[str, tuple[Callable[[], Content], bytes]] = {
-    "Avro, 5,000 tagged fields": (lambda: avro_content(avro_schema_with_tagged_fields(5_000)), b"\0" * 5_000),
+    "Avro, 5,000 tagged fields": (lambda: compile_avro_content(avro_schema_with_tagged_fields(5_000)), b"\0" * 5_000),
     "JSON, 2,000 tagged properties": (
         lambda: json_schema_content(
             json.dumps({"properties": {f"p{i}": {"confluent:tags": ["PII"]} for i in range(2_000)}})
@@ -236,15 +236,15 @@ def test_rejects_json_schema_with_too_many_shared_parts() -> None:
 def test_memory_for_tags_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records may name each schema of a registry in turn."""
     monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
-    contents = [avro_content(avro_schema_with_tagged_fields(400)) for _ in range(30)]
+    contents = [compile_avro_content(avro_schema_with_tagged_fields(400)) for _ in range(30)]
     finder: Any = SingleSchemaRule(contents[0])
     policy = FieldPolicy("s", (), Action.MASK, tags=frozenset({"PII"}))
-    values = SchemaValues([policy], (tree_of([policy]),), finder)
+    values = SchemaValues([policy], (build_policy_tree([policy]),), finder)
     kept = []
     tracemalloc.start()
     for content in contents:
         finder._content = content
-        values.masked(record(b"\0" * 400), lambda _work: None, LONGEST)
+        values.masked_value(record(b"\0" * 400), lambda _work: None, LONGEST)
         kept.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
 

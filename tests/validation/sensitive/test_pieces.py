@@ -9,17 +9,22 @@ from typing import Any
 import pytest
 
 from sluicegate.validation.sensitive import json_fields, texts
-from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.edits import MaskingImpossible
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
 WHOLE = 1 << 30
 SIZES = range(8, 25)  # the shortest size that has room for an escape and for a word such as false
-ROOT = tree_of(
+ROOT = build_policy_tree(
     [
-        FieldPolicy("m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"),
+        FieldPolicy(
+            "m",
+            (("mail",), parse_field_path("any.*"), parse_field_path("n\u00e9\U0001f600.x")),
+            Action.MASK,
+            "*\U0001f600*",
+        ),
         FieldPolicy("h", (("key",),), Action.HASH, key=KEY),
     ]
 )
@@ -58,9 +63,9 @@ def mask_json_text_in_pieces(text: bytes, monkeypatch: pytest.MonkeyPatch, piece
     writer = ValueWriter(text, 1 << 24, lambda _work: None)
     try:
         mask_json(text, 0, (ROOT,), writer, lambda _work: None)
-    except Unmaskable as error:
+    except MaskingImpossible as error:
         return str(error)
-    return writer.written() or text
+    return writer.written_value() or text
 
 
 def is_json(text: bytes) -> bool:
@@ -156,4 +161,4 @@ def test_the_first_invalid_utf_8_byte_equals_that_of_python(size: int, monkeypat
         except UnicodeDecodeError as error:
             wanted = error.start
 
-        assert texts.first_not_utf8(bytes(data), 0, len(data), lambda _work: None) == wanted
+        assert texts.first_invalid_utf8_position(bytes(data), 0, len(data), lambda _work: None) == wanted

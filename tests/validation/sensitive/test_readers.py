@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
 from tests.validation.rules.records import record
@@ -26,7 +26,7 @@ from tests.validation.sensitive.places import KEY, VALUES, SingleSchemaRule, pro
 
 Paths = list[tuple[str, tuple[str, ...]]]
 """The rest of each path at a place, with its action."""
-PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
+PATHS: Paths = [(action, parse_field_path(path)) for action, paths in FIELDS.items() for path in paths]
 
 
 def expected_masked_value(value: Any, paths: Paths) -> Any:
@@ -63,7 +63,7 @@ def decode_with_independent_reader(format: Format, data: bytes) -> Any:
 
 
 def mask_encoded_value(format: Format, data: bytes) -> bytes:
-    found = VALUES[format]().masked(record(data), lambda _work: None, LONGEST)
+    found = VALUES[format]().masked_value(record(data), lambda _work: None, LONGEST)
     return data if found is None else found.data
 
 
@@ -179,9 +179,11 @@ def test_masking_uses_the_last_key_of_a_map_entry_as_protobuf_does(kind: str) ->
         key = read_entry(entry).key
         name = str(key).lower() if kind == "bool" else str(key)
         policy = FieldPolicy("s", ((f"m{kind}", name),), Action.MASK, "***")
-        values = SchemaValues([policy], (tree_of([policy]),), SingleSchemaRule(protobuf_content_with_maps(), b"\0"))
+        values = SchemaValues(
+            [policy], (build_policy_tree([policy]),), SingleSchemaRule(protobuf_content_with_maps(), b"\0")
+        )
 
-        found = values.masked(record(data), lambda _work: None, LONGEST)
+        found = values.masked_value(record(data), lambda _work: None, LONGEST)
 
         assert found is not None
         assert found.data[:2] == tag + bytes([len(found.data) - 2])

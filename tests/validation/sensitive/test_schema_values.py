@@ -13,13 +13,13 @@ import fastavro
 import pytest
 
 from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
-from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content, compile_serialized_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.sensitive.edits import Unmaskable
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
+from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.validation.rules.records import record
 
@@ -35,7 +35,7 @@ class FramedSchema:
         self._content = content
         self._indexes = indexes
 
-    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         return self._content, self._data(record)
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
@@ -47,12 +47,12 @@ class FramedSchema:
 
 
 def masking_field_policy(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
-    return FieldPolicy("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
+    return FieldPolicy("s", tuple(map(parse_field_path, paths)), action, LONG, b"k" * 16, frozenset(tags))
 
 
 def mask_value_of_schema(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
-    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content, indexes))
-    found = values.masked(record(value), lambda _work: None, 1 << 24)
+    values = SchemaValues([policy], (build_policy_tree([policy]),), FramedSchema(content, indexes))
+    found = values.masked_value(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
 
@@ -110,7 +110,7 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
     ],
 )
 def test_masking_avro_changes_only_the_configured_fields(policy: FieldPolicy, changes: dict[str, Any]) -> None:
-    found = mask_value_of_schema(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
+    found = mask_value_of_schema(compile_avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
     assert found == FRAMING + avro_bytes(AVRO, changed_order(changes))
 
@@ -123,7 +123,9 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     assert fastavro.schemaless_reader(io.BytesIO(data), schema) == {"a": ["x", "y", ""], "n": 7}
     only_n = {**schema, "fields": [{"name": "n", "type": "int"}]}
 
-    found = mask_value_of_schema(avro_content(json.dumps(schema)), FRAMING + data, masking_field_policy("a"))[5:]
+    found = mask_value_of_schema(compile_avro_content(json.dumps(schema)), FRAMING + data, masking_field_policy("a"))[
+        5:
+    ]
 
     assert fastavro.schemaless_reader(io.BytesIO(found), schema) == {"a": [LONG] * 3, "n": 7}
     assert fastavro.schemaless_reader(io.BytesIO(found), schema, only_n) == {"n": 7}
@@ -151,23 +153,23 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     ],
 )
 def test_rejects_avro_that_cannot_be_masked(data: bytes, policy: FieldPolicy, words: str) -> None:
-    with pytest.raises(Unmaskable, match=words) as refused:
-        mask_value_of_schema(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
+    with pytest.raises(MaskingImpossible, match=words) as refused:
+        mask_value_of_schema(compile_avro_content(json.dumps(AVRO)), FRAMING + data, policy)
     assert "example" not in str(refused.value)
 
 
 def test_masking_rejects_truncated_avro() -> None:
-    content, data = avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
+    content, data = compile_avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
 
     for size in range(len(data)):
-        with pytest.raises(Unmaskable):
+        with pytest.raises(MaskingImpossible):
             mask_value_of_schema(content, FRAMING + data[:size], masking_field_policy("mail"))
 
 
 def test_rejects_sensitive_fields_in_an_avro_bytes_schema() -> None:
     assert (
         mask_value_of_schema(
-            serialized_avro_content('"bytes"'), FRAMING + b"x", masking_field_policy("x", tags=("PII",))
+            compile_serialized_avro_content('"bytes"'), FRAMING + b"x", masking_field_policy("x", tags=("PII",))
         )
         == FRAMING + b"x"
     )
@@ -277,12 +279,12 @@ def test_masking_protobuf_changes_only_the_configured_fields(policy: FieldPolicy
     ],
 )
 def test_rejects_protobuf_that_cannot_be_masked(body: bytes, policy: FieldPolicy, words: str) -> None:
-    with pytest.raises(Unmaskable, match=words):
+    with pytest.raises(MaskingImpossible, match=words):
         mask_value_of_schema(protobuf_order_content(), FRAMING + b"\0" + body, policy)
 
 
 def test_invalid_message_indexes_are_rejected() -> None:
-    with pytest.raises(Unmaskable, match="message indexes"):
+    with pytest.raises(MaskingImpossible, match="message indexes"):
         mask_value_of_schema(
             protobuf_order_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", masking_field_policy("mail")
         )
@@ -349,7 +351,7 @@ def test_masking_rejects_wrapped_or_packed_protobuf_fields(policy: FieldPolicy, 
     content, message = wrapped_strings_content_and_message()
     message.any.Pack(message)
 
-    with pytest.raises(Unmaskable, match=words):
+    with pytest.raises(MaskingImpossible, match=words):
         mask_value_of_schema(content, FRAMING + b"\0" + message.SerializeToString(), policy)
 
 
@@ -369,7 +371,7 @@ def test_masking_rejects_ambiguous_message_index_if_either_type_is_unmaskable(
     }"""
     content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
 
-    with pytest.raises(Unmaskable):
+    with pytest.raises(MaskingImpossible):
         mask_value_of_schema(content, FRAMING + b"\x04\x00\x02" + body, masking_field_policy(name, action=action))
 
 
@@ -457,13 +459,13 @@ def test_masking_with_a_recursive_schema_leaks_no_objects() -> None:
     properties = {name: {"$ref": "#"} for name in "abcdefgh"}
     content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
     policy = masking_field_policy(tags=("PII",))
-    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content))
+    values = SchemaValues([policy], (build_policy_tree([policy]),), FramedSchema(content))
     before = len(gc.get_objects())
 
     for i in range(8**4):
         path = ["abcdefgh"[i // 8**place % 8] for place in range(4)]
         text = "".join(f'{{"{name}":' for name in path) + '{"mail": "x"}' + "}" * len(path)
-        found = values.masked(record(FRAMING + text.encode()), lambda _work: None, 1 << 24)
+        found = values.masked_value(record(FRAMING + text.encode()), lambda _work: None, 1 << 24)
         assert found is not None
         assert b'"x"' not in found.data
 
@@ -477,10 +479,10 @@ def test_a_compressed_sensitive_value_is_rejected(squeeze: Callable[[bytes], byt
             return b'{"mail": "me"}'
 
     policy = masking_field_policy("mail")
-    values = SchemaValues([policy], (tree_of([policy]),), CompressedSchema(json_schema_content("{}")))
+    values = SchemaValues([policy], (build_policy_tree([policy]),), CompressedSchema(json_schema_content("{}")))
 
-    with pytest.raises(Unmaskable, match="compressed by its serializer"):
-        values.masked(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
+    with pytest.raises(MaskingImpossible, match="compressed by its serializer"):
+        values.masked_value(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
@@ -499,7 +501,7 @@ def test_masking_keeps_the_schema_id_before_the_value(language: str) -> None:
     serializer = AvroSerializer(client, text, conf=conf) if is_avro else JSONSerializer(text, client, conf=conf)
     value = ORDER if is_avro else {"mail": "me@example.com", "id": "1"}
     data = serializer(value, SerializationContext("orders", MessageField.VALUE))
-    content = serialized_avro_content(text) if is_avro else json_schema_content(text)
+    content = compile_serialized_avro_content(text) if is_avro else json_schema_content(text)
 
     found = mask_value_of_schema(content, data, masking_field_policy(tags=("PII",)))
 

@@ -5,7 +5,11 @@ from functools import partial
 from typing import Any
 
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.cel_values import AvroValues, details_with_branches, plain
+from sluicegate.validation.rules.avro.cel_values import (
+    AvroValues,
+    details_that_keep_union_branches,
+    without_union_branches,
+)
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
@@ -13,7 +17,7 @@ from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, inline_rules_in
 
 
-def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
+def rule_places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
     """Yield the records and fields that have rules. No client evaluates rules on other types."""
     for at in _records(plan):
         yield RulePlace((at, None), inline_rules_in(plan.declared[at]))
@@ -21,7 +25,7 @@ def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
             yield RulePlace((at, field["name"]), inline_rules_in(field), field["name"])
 
 
-def avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
+def changeable_avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
     """Yield the fields of all of a schema's records."""
     for at in _records(plan):
         for i, field in enumerate(plan.declared[at]["fields"]):
@@ -56,7 +60,7 @@ class AvroRuledValues:
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
         self.estimate_reading = self._values.estimate_reading
-        self._details = details_with_branches(plan)
+        self._details = details_that_keep_union_branches(plan)
         self._of_record = {at: placed.at((at, None)) for at in _records(plan)}
         self._of_fields = {
             at: [(field["name"], placed.at((at, field["name"]))) for field in plan.declared[at]["fields"]]
@@ -65,7 +69,7 @@ class AvroRuledValues:
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
         """Visit all records, and their non-null fields."""
-        self._value(self._plan.root, self._values.read_with(data, self._details), "", visit, ())
+        self._value(self._plan.root, self._values.read_with_details(data, self._details), "", visit, ())
 
     def _value(self, at: int, value: Any, path: str, visit: InlineVisit, within: tuple[int, ...]) -> None:
         kind = self._numbers[at]
@@ -83,9 +87,9 @@ class AvroRuledValues:
                 self._value(self._numbers[at + 1], item, f"{path}[…]", visit, within)
 
     def _record(self, at: int, record: dict[str, Any], path: str, visit: InlineVisit, within: tuple[int, ...]) -> None:
-        visit.apply(self._of_record[at], path, partial(plain, record))
+        visit.apply(self._of_record[at], path, partial(without_union_branches, record))
         for i, (name, rules) in enumerate(self._of_fields[at]):
             value, its_path = record[name], f"{path}.{name}" if path else name
-            if rules and plain(value) is not None:
-                visit.apply(rules, its_path, partial(plain, value))
+            if rules and without_union_branches(value) is not None:
+                visit.apply(rules, its_path, partial(without_union_branches, value))
             self._value(self._numbers[at + 2 + i], value, its_path, visit, within)

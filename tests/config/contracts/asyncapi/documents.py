@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sluicegate.config.loading import Loaded
+from sluicegate.config.loading import LoadedConfig
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
 from tests.config.contracts.written import configuration_problems_with_files, load_configuration_with_files
@@ -71,7 +71,7 @@ def asyncapi_document_with_payload(payload: str, more: str = "", version: str = 
     )
 
 
-def load_document(folder: Path, document: str, text: str = CONTRACTS, **files: str) -> Loaded:
+def load_document(folder: Path, document: str, text: str = CONTRACTS, **files: str) -> LoadedConfig:
     """Write the document to `shop.asyncapi.yaml` and load a configuration with it. `files` are as in
     `load_configuration_with_files`.
     """
@@ -87,7 +87,7 @@ def config_problems_of_document(folder: Path, document: str, text: str = CONTRAC
 class FirstTopicValidator:
     """Validates records by the rules of the first entry of a configuration."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         maker = SchemaRules({})
         self._parts = [
             (rule.name, part) for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.values.contract import contract_of
+from sluicegate.config.values.contract import contract_of_topic
 from tests.config.contracts.asyncapi.documents import (
     CONTRACTS,
     SHOP_2,
@@ -187,7 +187,7 @@ def test_exact_topic_contract_takes_precedence_over_a_pattern_contract(tmp_path:
 
     assert [topic.match for topic in loaded.config.topics] == ["o.eu.x", r"/o\.[^.]+\.x/", "o.eu.x"]
     contracts = loaded.source.contracts
-    found = [contract_of(contracts, name) for name in ("o.eu.x", "o.us.x", "o.us.y", "o.x")]
+    found = [contract_of_topic(contracts, name) for name in ("o.eu.x", "o.us.x", "o.us.y", "o.x")]
     assert [None if each is None else each.topic for each in found] == ["o.eu.x", r"/o\.[^.]+\.x/", None, None]
 
 

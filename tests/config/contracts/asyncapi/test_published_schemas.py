@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.contracts.contract_file import contract_in_file, topics_in
-from sluicegate.config.contracts.document import value_of
-from sluicegate.config.contracts.referenced_files import references_of
+from sluicegate.config.contracts.contract_file import parse_contract_file, topic_contracts_in
+from sluicegate.config.contracts.document import scalar_value_of
+from sluicegate.config.contracts.referenced_files import references_of_document
 from sluicegate.config.files.yaml_source import read_content
 from tests.config.contracts.asyncapi.documents import (
     SHOP_2,
@@ -48,9 +48,9 @@ def example_documents_in(folder: Path) -> Iterator[Path]:
 
 def read_example(file: Path) -> tuple[list[str], list[str]]:
     """Return the topics of an example, and its errors without the places."""
-    source = contract_in_file(read_content(file.read_bytes(), str(file), value_of), file)
+    source = parse_contract_file(read_content(file.read_bytes(), str(file), scalar_value_of), file)
     valid = not source.problems
-    topics = topics_in(source, file, None, "reject", partial(references_of, source)) if valid else []
+    topics = topic_contracts_in(source, file, None, "reject", partial(references_of_document, source)) if valid else []
     return [topic.topic for topic in topics], [problem.message for problem in source.problems]
 
 
@@ -85,10 +85,10 @@ def test_all_asyncapi_example_channels_load_as_kafka_topics(version: str, asynca
     for file in example_documents_in(asyncapi_examples / version):
         if "social-media" in file.parts or file.name.startswith("adeo"):
             continue
-        data = make_every_channel_a_kafka_topic(read_content(file.read_bytes(), str(file), value_of).data)
-        source = contract_in_file(read_content(json.dumps(data).encode(), str(file), value_of), file)
+        data = make_every_channel_a_kafka_topic(read_content(file.read_bytes(), str(file), scalar_value_of).data)
+        source = parse_contract_file(read_content(json.dumps(data).encode(), str(file), scalar_value_of), file)
 
-        topics = topics_in(source, file, None, "reject")
+        topics = topic_contracts_in(source, file, None, "reject")
 
         assert source.problems == []
         assert [topic.topic for topic in topics] == [f"t{i}" for i in range(len(data["channels"]))]

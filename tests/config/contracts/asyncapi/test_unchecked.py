@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sluicegate.config.contracts.contract_file import contract_in_text, topics_in
+from sluicegate.config.contracts.contract_file import parse_contract_text, topic_contracts_in
 from tests.config.contracts.asyncapi.documents import SHOP_2, SHOP_3, asyncapi_document_with_payload, load_document
 from tests.config.contracts.asyncapi.test_verdicts import AVRO, AVRO_TYPE, PROTO, PROTO_TYPE
 
@@ -202,8 +202,8 @@ def test_mutated_document_is_accepted_or_rejected_with_its_location(document: st
         data = yaml.safe_load(document)
         container, part = list(containers_and_keys_in(data))[at]
         container[part] = draw.choice(BAD)
-        source = contract_in_text(json.dumps(data), "shop")
-        topics_in(source, Path("shop"), None, "reject")
+        source = parse_contract_text(json.dumps(data), "shop")
+        topic_contracts_in(source, Path("shop"), None, "reject")
         refused += bool(source.problems)
         assert all(str(problem).startswith("shop:") for problem in source.problems), (part, container[part])
     assert 0 < refused < count

@@ -6,17 +6,17 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, DamagedPayload, Failure, OddPayload, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
+from sluicegate.protocol.records.codecs.codec import Codec, DamagedPayload, Failure, PayloadPartlyIgnored, PlainBuffer
+from sluicegate.protocol.records.codecs.decompression import DecompressionResult, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
-from sluicegate.protocol.records.codecs.zstd_frames import frame_at, zstd_pieces
+from sluicegate.protocol.records.codecs.zstd_frames import decompress_zstd_frames, zstd_frame_at
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)
 NAMES = [name for name, codec in CODECS.items() if codec != NONE]
 
 
-def decompress(codec: Codec, data: memoryview, limit: int) -> Decompressed:
+def decompress(codec: Codec, data: memoryview, limit: int) -> DecompressionResult:
     return Decompressor().decompress(codec, data, limit)
 
 
@@ -83,7 +83,7 @@ def test_frame_at_returns_the_end_of_zstd_and_skippable_frames(checksum: bool, s
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
 
     def end_of_zstd_frame(data: bytes, position: int = 0) -> int | None:
-        found = frame_at(memoryview(data), position, DecompressionBudget(0, 0, lambda: None))
+        found = zstd_frame_at(memoryview(data), position, DecompressionBudget(0, 0, lambda: None))
         return found.end if found is not None else None
 
     assert end_of_zstd_frame(frame) == len(frame)
@@ -98,9 +98,9 @@ def test_frame_at_returns_the_end_of_zstd_and_skippable_frames(checksum: bool, s
 @pytest.mark.parametrize(
     ("missing", "error"),
     [
-        (1, OddPayload),
-        (0x7FFFFFFF, OddPayload),
-        (0xFFFFFF88, OddPayload),
+        (1, PayloadPartlyIgnored),
+        (0x7FFFFFFF, PayloadPartlyIgnored),
+        (0xFFFFFF88, PayloadPartlyIgnored),
         (0xFFFFFF89, DamagedPayload),
         (0xFFFFFFFC, DamagedPayload),
     ],
@@ -112,7 +112,11 @@ def test_truncated_zstd_skippable_frame_is_handled_as_by_zstd_jni(missing: int, 
     budget = DecompressionBudget(1 << 20, 1 << 20, lambda: None)
 
     with pytest.raises(error):
-        list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)))
+        list(
+            decompress_zstd_frames(
+                data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)
+            )
+        )
 
 
 def test_plain_buffer_is_reused_for_a_smaller_size() -> None:

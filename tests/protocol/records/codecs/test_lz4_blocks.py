@@ -6,7 +6,7 @@ import struct
 import lz4.frame
 import pytest
 
-from sluicegate.protocol.records.codecs.codec import DamagedPayload, OddPayload, PlainBuffer
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, PayloadPartlyIgnored, PlainBuffer
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
 
 _END_MARK = bytes(4)
@@ -17,7 +17,7 @@ def _opens(head: bytes, magic: int = 2) -> bool:
     blocks = Lz4Blocks(memoryview(head + _END_MARK + _END_MARK), PlainBuffer(), magic)
     try:
         next(blocks)
-    except (StopIteration, OddPayload):  # bytes follow, or the content size is wrong
+    except (StopIteration, PayloadPartlyIgnored):  # bytes follow, or the content size is wrong
         return True
     except DamagedPayload:
         return False

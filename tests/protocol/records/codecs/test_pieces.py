@@ -17,13 +17,13 @@ import zstandard
 from sluicegate.protocol.records.codecs.codec import Codec, Failure, Piece
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    Abandoned,
+    BatchLimitExceeded,
     DecompressionBudget,
-    OverLimit,
     PayloadLimit,
     PayloadLimits,
+    ValidationAbandoned,
 )
-from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
+from sluicegate.protocol.records.codecs.gzip_members import decompress_gzip_members
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 MIB = 1 << 20
@@ -114,7 +114,7 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
 )
 def test_empty_members_and_frames_count_against_the_decompression_budget(name: str, data: bytes) -> None:
     """Opening a member or frame takes about a microsecond, although it has only a few bytes."""
-    with pytest.raises(OverLimit) as over:
+    with pytest.raises(BatchLimitExceeded) as over:
         read_all_pieces(Decompressor(), CODECS[name], data, make_payload_limits(budget_bytes=4 * MIB))
     assert over.value.bound is PayloadLimit.REQUEST
 
@@ -123,7 +123,7 @@ def test_snappy_block_larger_than_the_window_is_rejected_without_allocation() ->
     data = compress(CODECS["snappy"], bytes(17 * MIB))
     tracemalloc.start()
     try:
-        with pytest.raises(OverLimit) as over:
+        with pytest.raises(BatchLimitExceeded) as over:
             read_all_pieces(Decompressor(), CODECS["snappy"], data, make_payload_limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
@@ -145,7 +145,7 @@ def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
         None,
     )
 
-    with pytest.raises(OverLimit) as over:
+    with pytest.raises(BatchLimitExceeded) as over:
         read_all_pieces(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 27), make_payload_limits())
     assert over.value.bound is PayloadLimit.WINDOW
     assert read_all_pieces(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 24), make_payload_limits()) == (
@@ -179,14 +179,14 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
         nonlocal called
         called += 1
         if called == 3:
-            raise Abandoned
+            raise ValidationAbandoned
 
     plain = bytes(12 * MIB)
     data = compress(CODECS[name], plain)
     decompressor = Decompressor()
     if name == "snappy":
         called = 2  # the decoder returns a whole block at once
-    with pytest.raises(Abandoned):
+    with pytest.raises(ValidationAbandoned):
         read_all_pieces(decompressor, CODECS[name], data, make_payload_limits(give_way=give_way))
 
     assert read_all_pieces(decompressor, CODECS[name], data, make_payload_limits()) == (plain, None)
@@ -209,7 +209,7 @@ def test_gzip_members_are_read_without_copying_the_remaining_input() -> None:
             return self._view[where]
 
     data = gzip.compress(b"x") * 2000
-    plain = b"".join(gzip_pieces(SliceRecordingStream(data), make_payload_limits()))
+    plain = b"".join(decompress_gzip_members(SliceRecordingStream(data), make_payload_limits()))
 
     assert plain == b"x" * 2000
     assert sum(given) < 2000 * 2048

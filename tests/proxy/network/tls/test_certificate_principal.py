@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from sluicegate.proxy.network.tls.certificate_principal import name_of, principal_of
+from sluicegate.proxy.network.tls.certificate_principal import certificate_principal_of, name_of
 from tests.oracle.subject_names import (
     SEQUENCE,
     STRING_TYPES,
@@ -131,11 +131,11 @@ def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) ->
             + der_element(0x03, b"\0"),
         )
 
-        assert principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
+        assert certificate_principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
 
 
 def test_without_a_certificate_there_is_no_principal() -> None:
-    assert principal_of(_Peer(None)) is None
+    assert certificate_principal_of(_Peer(None)) is None
 
 
 def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
@@ -148,4 +148,4 @@ def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
             with suppress(ValueError):
                 name_of(text)
             with suppress(ValueError):
-                principal_of(_Peer(text))
+                certificate_principal_of(_Peer(text))

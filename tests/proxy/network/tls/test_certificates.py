@@ -15,22 +15,22 @@ from sluicegate.proxy.network.tls.certificates import (
     Expiry,
     OwnExpiries,
     Severity,
-    all_expiries_of,
-    expiries_of,
+    all_certificate_expiries,
+    certificate_flaws,
     files_for_brokers,
     files_for_clients,
     first_error,
-    flaws_of,
+    own_certificate_expiries,
     own_expiries,
 )
-from sluicegate.proxy.network.tls.contexts import BadTlsFiles, RequestedNames, context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsFilesError, context_for_clients
 from tests.broker.certificates import Authority, Certificate
 
 NOW = datetime.now(UTC)
 
 
 def flaw_levels_and_texts(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
-    return [(flaw.level, str(flaw)) for flaw in flaws_of(files_for_clients(tls), now)]
+    return [(flaw.level, str(flaw)) for flaw in certificate_flaws(files_for_clients(tls), now)]
 
 
 def encrypt_key(own: Certificate, password: str) -> Path:
@@ -109,8 +109,8 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
     expected = words.replace("FILE", str(path))
 
     assert first_error(files_for_clients(tls)) == expected
-    with pytest.raises(BadTlsFiles) as raised:
-        context_for_clients(tls, RequestedNames())
+    with pytest.raises(TlsFilesError) as raised:
+        context_for_clients(tls, RequestedServerNames())
     assert str(raised.value) == expected
 
 
@@ -140,7 +140,7 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
     password = tmp_path / "password"
     password.write_text("old\n")
     tls = ListenTls(**own.files, key_password_file=str(password))
-    context = context_for_clients(tls, RequestedNames())
+    context = context_for_clients(tls, RequestedServerNames())
     before = context.current()
     assert flaw_levels_and_texts(tls) == []
 
@@ -163,12 +163,12 @@ def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> No
 def test_flaws_of_ca_files_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
-    (flaw,) = flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
+    (flaw,) = certificate_flaws(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
     assert str(flaw) == f"upstream.tls.ca_file: no PEM certificate in {file}"
 
     expired = Authority(tmp_path).sign("old", expires=NOW - timedelta(days=1)).chain.read_bytes()
     file.write_bytes(expired + Authority(tmp_path, "new").file.read_bytes())
-    ended = list(flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
+    ended = list(certificate_flaws(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
     assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
@@ -181,7 +181,7 @@ def test_the_days_until_a_certificate_expires_are_returned(tmp_path: Path) -> No
         }
     )
 
-    (expiry,) = expiries_of(config)
+    (expiry,) = own_certificate_expiries(config)
 
     assert (expiry.key, expiry.file) == ("listen.tls.certificate_file", str(own.chain))
     assert expiry.days_left(NOW) == pytest.approx(12, abs=0.01)
@@ -202,7 +202,7 @@ def test_the_metric_has_chains_and_cas_of_every_section(tmp_path: Path) -> None:
         }
     )
 
-    found = [(each.key, each.subject) for each in all_expiries_of(config)]
+    found = [(each.key, each.subject) for each in all_certificate_expiries(config)]
 
     assert {key for key, _ in found} == {
         "listen.tls.certificate_file",

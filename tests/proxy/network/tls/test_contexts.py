@@ -13,10 +13,10 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.proxy.network.introduction import certificate_names
-from sluicegate.proxy.network.tls.certificate_principal import principal_of
+from sluicegate.proxy.network.tls.certificate_principal import certificate_principal_of
 from sluicegate.proxy.network.tls.contexts import (
-    BadTlsFiles,
-    RequestedNames,
+    RequestedServerNames,
+    TlsFilesError,
     context_for_brokers,
     context_for_clients,
 )
@@ -68,7 +68,7 @@ def handshake_in_memory(server: ssl.SSLContext, client: ssl.SSLContext, name: st
 def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) -> None:
     own = self_signed_certificate(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
-        "broker": context_for_clients(ListenTls(**own.files), RequestedNames()).current(),
+        "broker": context_for_clients(ListenTls(**own.files), RequestedServerNames()).current(),
         "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
     }
     assert handshake_in_memory(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
@@ -112,9 +112,9 @@ def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
-    assert principal_of(met) == f"User:{own.subject}"
+    assert certificate_principal_of(met) == f"User:{own.subject}"
 
 
 def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path:
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
-    assert principal_of(met) == f"User:{own.subject}"
+    assert certificate_principal_of(met) == f"User:{own.subject}"
 
 
 def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_pat
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
     client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
     uri = "spiffe://example.com/billing"
     assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
@@ -152,21 +152,21 @@ def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_pat
 
 def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    names = RequestedNames()
+    names = RequestedServerNames()
     server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
     client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
 
     met = handshake_in_memory(server.current(), client.current(), "broker-1.test")
 
     assert names.of(met) == "broker-1.test"
-    assert principal_of(met) is None
+    assert certificate_principal_of(met) is None
     assert certificate_names(met) == ()
 
 
 def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
-    context = context_for_clients(ListenTls(**first.files), RequestedNames())
+    context = context_for_clients(ListenTls(**first.files), RequestedServerNames())
     before = context.current()
     context.follow()
     assert context.current() is before
@@ -191,7 +191,7 @@ def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reaso
     if name == "ca.key":
         key.write_bytes(other.key.read_bytes())
 
-    with pytest.raises(BadTlsFiles, match=reason) as raised:
-        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedNames())
+    with pytest.raises(TlsFilesError, match=reason) as raised:
+        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedServerNames())
 
     assert str(key) in str(raised.value)

@@ -9,7 +9,7 @@ from sluicegate.proxy.reporting.events.encoding import ENCODINGS
 from sluicegate.proxy.reporting.events.violation_event import event_to_json
 from sluicegate.proxy.watching.topic_violations import read_files
 from sluicegate.proxy.watching.violation_counts import EventSelection, ViolationCounts
-from sluicegate.validation.event_schema import event_in
+from sluicegate.validation.event_schema import violation_event_in
 from tests.proxy.live.events import rejected_event
 
 
@@ -45,7 +45,9 @@ def test_a_cloud_event_of_an_unknown_topic_has_no_subject() -> None:
 def test_readers_find_the_event_in_both_formats() -> None:
     event = rejected_event()
 
-    assert [event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [event_to_json(event)] * 2
+    assert [violation_event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [
+        event_to_json(event)
+    ] * 2
     assert "\n" not in ENCODINGS["cloudevents"](event).decode()
 
 

@@ -33,7 +33,7 @@ from sluicegate.proxy.session.client.client_details import ClientDetails, client
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
@@ -178,7 +178,7 @@ topics: [{match: orders, owner: {team: orders}}]
 def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
-    policy = rulebook_of(load_config_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
+    policy = create_rulebook(load_config_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
     event = event_to_json(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))

@@ -4,7 +4,7 @@ import struct
 
 from structlog.testing import capture_logs
 
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.proxy.session.playbook import NOW, Playbook
@@ -18,7 +18,9 @@ SECRET = b"swordfish"
 
 def traced_request(key: int, version: int, body: bytes, correlation_id: int = 7, client: str = "orders") -> bytes:
     flexible = {PRODUCE: 9, METADATA: 9, HEARTBEAT: 4, API_VERSIONS: 3, SASL_HANDSHAKE: 99}[key]
-    return frame_of(build_request_header(key, version, correlation_id, client, 2 if version >= flexible else 1), body)
+    return build_frame(
+        build_request_header(key, version, correlation_id, client, 2 if version >= flexible else 1), body
+    )
 
 
 def good_and_bad_requests(*times: int) -> bytes:
@@ -28,7 +30,7 @@ def good_and_bad_requests(*times: int) -> bytes:
 def produce_response(code: int) -> bytes:
     entry = {"index": 0, "error_code": code, "base_offset": 0, "log_append_time_ms": -1, "log_start_offset": -1}
     answer = {"responses": [{"name": "t", "partition_responses": [entry]}], "throttle_time_ms": 0}
-    return frame_of(struct.pack(">i", 7), PRODUCE_RESPONSE.build(answer, 7))
+    return build_frame(struct.pack(">i", 7), PRODUCE_RESPONSE.build(answer, 7))
 
 
 def without_varying_fields(lines: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -46,7 +48,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
         play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW)))
         play.from_broker(produce_response(0))
         play.from_client(traced_request(HEARTBEAT, 1, b"\0\1g\0\0\0\1\0\1m", correlation_id=8))
-        play.from_broker(frame_of(struct.pack(">iih", 8, 0, 25)))
+        play.from_broker(build_frame(struct.pack(">iih", 8, 0, 25)))
         play.session.client.eof_received()
         play.loop.run_steps()
         play.session.broker.connection_lost(None)
@@ -68,7 +70,7 @@ def test_a_rejection_is_traced_with_the_clients_error() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW * 1000)))
-        play.from_broker(frame_of(struct.pack(">ii", -1, 0)))  # log start offsets, which the proxy requested
+        play.from_broker(build_frame(struct.pack(">ii", -1, 0)))  # log start offsets, which the proxy requested
         play.from_broker(produce_response(2))
 
     assert [line["codes"] for line in lines if line["event"] == "response"] == [["INVALID_TIMESTAMP"]]
@@ -118,8 +120,8 @@ def test_a_login_is_traced_without_its_token() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(traced_request(SASL_HANDSHAKE, 0, b"\0\5PLAIN"))
-        play.from_broker(frame_of(struct.pack(">ihi", 7, 0, 0)))
-        play.from_client(frame_of(b"\0alice\0" + SECRET))
+        play.from_broker(build_frame(struct.pack(">ihi", 7, 0, 0)))
+        play.from_client(build_frame(b"\0alice\0" + SECRET))
 
     assert [line["event"] for line in lines if line["event"] not in ("paused", "resumed")] == [
         "connection opened",

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.validation.broker_meters import BrokerMeter
 from tests.conformance.cases import CASES
@@ -36,7 +36,7 @@ def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
 
     play.from_client(
-        frame_of(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
+        build_frame(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
     )
 
     play.ends()
@@ -52,7 +52,7 @@ def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
 
-    play.from_client(frame_of(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
+    play.from_client(build_frame(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
     play.ends()
 
     assert play.parts.observer.counted().broker_invalid == {BrokerMeter.NO_KEY: 2}

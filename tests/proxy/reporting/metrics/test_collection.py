@@ -14,7 +14,7 @@ from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, Labell
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, find_topic_owners
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels
-from sluicegate.validation.from_keys import rulebook_of
+from sluicegate.validation.from_keys import create_rulebook
 from tests.config.reading import SMALLEST, load_config_text
 
 REJECTED = "sluicegate_rejected_batches"
@@ -154,7 +154,7 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
 
 def test_the_owners_of_topics_with_series_are_shown() -> None:
     text = "topics: [{match: orders.*, owner: {team: a, contact: '#a'}}, {match: big, owner: {team: b}}, {match: none}]"
-    rulebook = rulebook_of(load_config_text(SMALLEST + text).config)
+    rulebook = create_rulebook(load_config_text(SMALLEST + text).config)
     topics = ("orders.eu", "big", "none", "other")
     counters = Counters(batch_counts=BatchCounts())
     labels = TopicLabels(counters, lambda _: True, [])
@@ -168,7 +168,7 @@ def test_the_owners_of_topics_with_series_are_shown() -> None:
         'sluicegate_topic_owner_info{contact="",owner="b",topic="big"} 1.0',
         'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
     ]
-    assert find_topic_owners(labels.counted(), rulebook_of(load_config_text(SMALLEST).config)) == {}
+    assert find_topic_owners(labels.counted(), create_rulebook(load_config_text(SMALLEST).config)) == {}
 
 
 def test_the_owners_of_clients_with_series_are_shown() -> None:
@@ -180,7 +180,9 @@ def test_the_owners_of_clients_with_series_are_shown() -> None:
     for client_id, holder in (("x", "User:one"), ("b-1", "10.0.0.1"), ("y", "fe80::1"), (None, "10.0.0.2")):
         labels.label(client_id, holder)
 
-    owners = labels.find_client_owners(rulebook_of(load_config_text(SMALLEST + text).config).in_file.client_owners)
+    owners = labels.find_client_owners(
+        create_rulebook(load_config_text(SMALLEST + text).config).file_policies.client_owners
+    )
 
     scrape = generate_latest(metrics_collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_client_owner_info{")] == [

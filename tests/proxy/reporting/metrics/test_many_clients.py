@@ -66,7 +66,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
                 lambda: NOW,
                 Decompressor(),
                 DecompressionBudget(1 << 20, 1000, lambda: None),
-                client=client.for_rules(),
+                client=client.client_for_rules(),
             )
             play.parts.observer.settled(simulated_outcome(client, REQUEST, validated))
             play.loop.run_steps()

@@ -144,7 +144,7 @@ def test_login_without_a_user_name_replaces_the_certificate_principal(mechanism:
     exchange = SaslExchange(mechanism, principal="User:CN=etl")
 
     exchange.respond(exchange.send(token), b"")
-    client = exchange.identity.for_rules()
+    client = exchange.identity.client_for_rules()
 
     assert exchange.principal_and_login == ("unknown (unverified)", True)
     assert (client.principal, client.is_unverified) == (None, True)
@@ -170,7 +170,7 @@ def test_undeclared_principal_is_shown_as_unverified_and_ignored_by_policies(
     for token, response in messages:
         exchange.respond(exchange.send(token), response)
 
-    client = exchange.identity.for_rules()
+    client = exchange.identity.client_for_rules()
 
     assert exchange.principal_and_login == (shown, True)
     assert exchange.identity.doubt is doubt
@@ -184,8 +184,8 @@ def test_a_verified_login_replaces_an_unverified_one() -> None:
 
     exchange.respond(exchange.send(PLAIN_BOB), b"")
 
-    assert exchange.identity.for_rules().principal == "User:bob"
-    assert not exchange.identity.for_rules().is_unverified
+    assert exchange.identity.client_for_rules().principal == "User:bob"
+    assert not exchange.identity.client_for_rules().is_unverified
 
 
 def test_rejected_login_is_reported_with_user_name_and_sets_no_principal() -> None:

@@ -9,7 +9,7 @@ from sluicegate.proxy.session.client.claimed_principal import (
     UNNAMED,
     PrincipalSources,
     UnverifiedReason,
-    principal_in,
+    principal_from_login_token,
     principal_of_certificate,
 )
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS
@@ -65,7 +65,7 @@ def oauthbearer_message(token: bytes) -> bytes:
 def test_principal_is_read_from_the_first_token_of_a_login(
     mechanism: str | None, token: bytes, principal: str | None
 ) -> None:
-    claimed = principal_in(mechanism, token, DECLARED)
+    claimed = principal_from_login_token(mechanism, token, DECLARED)
 
     assert claimed == (UNNAMED if principal is None else (principal, None))
 
@@ -99,14 +99,14 @@ def test_name_that_may_differ_from_the_principal_is_unverified(
 ) -> None:
     sources = PrincipalSources(frozenset(declared), KafkaClaim("sub"))
 
-    assert principal_in(mechanism, token, sources) == (f"{principal} (unverified)", doubt)
+    assert principal_from_login_token(mechanism, token, sources) == (f"{principal} (unverified)", doubt)
 
 
 def test_scram_message_too_long_to_read_gives_no_user_name() -> None:
     """Regression: the extension of a delegation token after 8 KiB was not seen, and the token's id was a user name."""
     token = b"n,,n=ab12,r=" + b"x" * 9000 + b",tokenauth=true"
 
-    assert principal_in("SCRAM-SHA-256", token, DECLARED) == UNNAMED
+    assert principal_from_login_token("SCRAM-SHA-256", token, DECLARED) == UNNAMED
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,9 @@ def test_token_principal_is_the_claim_that_brokers_use(claim: str | None, claime
 
     names = None if claim is None else KafkaClaim(claim)
     assert (
-        principal_in("OAUTHBEARER", oauthbearer_message(b"a." + claims + b".c"), PrincipalSources(claims=names))
+        principal_from_login_token(
+            "OAUTHBEARER", oauthbearer_message(b"a." + claims + b".c"), PrincipalSources(claims=names)
+        )
         == claimed
     )
 
@@ -143,7 +145,7 @@ def test_token_principal_is_the_claim_that_brokers_use(claim: str | None, claime
 def test_truncated_name_still_ends_with_unverified_mark() -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "' + b"a" * 5000 + b'"}')
 
-    claimed = principal_in("OAUTHBEARER", oauthbearer_message(b"a." + claims + b".c"), PrincipalSources())
+    claimed = principal_from_login_token("OAUTHBEARER", oauthbearer_message(b"a." + claims + b".c"), PrincipalSources())
 
     assert claimed.principal.endswith("a… (5000 characters) (unverified)")
     assert len(claimed.principal) == MAX_CHARACTERS
@@ -152,7 +154,7 @@ def test_truncated_name_still_ends_with_unverified_mark() -> None:
 @pytest.mark.parametrize(("mechanism", "token"), [("PLAIN", b"\0%s\0pw"), ("SCRAM-SHA-256", b"n,,n=%s,r=nonce")])
 def test_long_name_is_truncated_and_unverified(mechanism: str, token: bytes) -> None:
     """Another name with the same beginning would look the same, so it is not verified."""
-    claimed = principal_in(mechanism, token % (b"a" * 5000), DECLARED)
+    claimed = principal_from_login_token(mechanism, token % (b"a" * 5000), DECLARED)
 
     assert claimed.doubt is UnverifiedReason.ALTERED_NAME
     assert len(claimed.principal) == MAX_CHARACTERS
@@ -175,4 +177,4 @@ def test_long_name_is_truncated_and_unverified(mechanism: str, token: bytes) -> 
 def test_parsing_a_giant_token_takes_no_more_cpu_time_than_a_few_copies(mechanism: str, token: bytes) -> None:
     copies = cpu_seconds_of_call(lambda: [token.replace(b"q", b"r") for _ in range(20)])
 
-    assert cpu_seconds_of_call(lambda: principal_in(mechanism, token, DECLARED)) < copies + 0.001
+    assert cpu_seconds_of_call(lambda: principal_from_login_token(mechanism, token, DECLARED)) < copies + 0.001

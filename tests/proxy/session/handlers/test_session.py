@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
@@ -27,11 +27,11 @@ _HALF_MIB = b"v" * (512 * 1024)
 
 def produce_request_frame(records: bytes, acks: int, version: int = 9) -> bytes:
     body = produce_body(version, [topic_data("t", (0, records))], acks)
-    return frame_of(build_request_header(0, version, 7, "test", 2), body)
+    return build_frame(build_request_header(0, version, 7, "test", 2), body)
 
 
 def api_versions_request_frame(version: int = 0) -> bytes:
-    return frame_of(build_request_header(18, version, 7, "test", 1))
+    return build_frame(build_request_header(18, version, 7, "test", 1))
 
 
 def test_a_producer_with_acks_0_uses_bounded_memory() -> None:
@@ -144,8 +144,8 @@ def test_checking_draining_and_closing_an_ended_session_has_no_effect() -> None:
 @pytest.mark.parametrize("sent", [20, 26], ids=["in part", "whole"])
 @pytest.mark.parametrize("broker_is_there", [False, True], ids=["before a broker has come", "behind another request"])
 def test_request_partly_received_before_drain_gets_its_response(broker_is_there: bool, sent: int) -> None:
-    heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
-    answer = frame_of(struct.pack(">iih", 7, 0, 0))
+    heartbeat = build_frame(build_request_header(12, 1, 7, "test", 1), bytes(8))
+    answer = build_frame(struct.pack(">iih", 7, 0, 0))
     before = int(broker_is_there)
     play = Playbook()
     play.broker_comes = broker_is_there
@@ -176,14 +176,14 @@ def test_nothing_is_validated_before_a_required_login() -> None:
 @pytest.mark.parametrize("has_fast_path", {False, HAS_FAST_PATH})
 def test_broker_response_resumes_the_client_in_a_later_loop_iteration(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
-    heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
+    heartbeat = build_frame(build_request_header(12, 1, 7, "test", 1), bytes(8))
     play.from_client(heartbeat)
     play.from_client(heartbeat)
     play.session.client.get_buffer(-1)[: len(heartbeat)] = heartbeat
     play.session.client.buffer_updated(len(heartbeat))  # a transport may still deliver bytes after it was paused
     assert play.broker.sent == heartbeat * 2
 
-    play.from_broker(frame_of(struct.pack(">iih", 7, 0, 0)))
+    play.from_broker(build_frame(struct.pack(">iih", 7, 0, 0)))
     assert play.broker.sent == heartbeat * 2, "within the call that delivered the response"
     play.loop.run_steps()
 
@@ -235,8 +235,8 @@ def test_clients_are_paused_while_many_rejections_are_pending() -> None:
     answer = PRODUCE_RESPONSE.build({"responses": [said]}, 9)
 
     assert forwarded < 4
-    play.from_broker(frame_of(struct.pack(">i", -1), log_starts))
-    play.from_broker(frame_of(struct.pack(">ib", 7, 0), answer))
+    play.from_broker(build_frame(struct.pack(">i", -1), log_starts))
+    play.from_broker(build_frame(struct.pack(">ib", 7, 0), answer))
     assert play.client.is_read
 
 
@@ -246,7 +246,7 @@ def test_validation_for_a_closed_client_still_counts_as_used_memory() -> None:
     share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes
     body = produce_body(9, [topic_data("t", *((n, batch([Rec(NOW)])) for n in range(300)))])
 
-    play.from_client(frame_of(build_request_header(0, 9, 7, "test", 2), body))
+    play.from_client(build_frame(build_request_header(0, 9, 7, "test", 2), body))
     play.session.client.connection_lost(None)
 
     assert not Gathering(share, lambda: None).reserve(200_000 - len(body))
@@ -276,7 +276,7 @@ def test_an_ended_session_leaves_no_reference_cycle(
 def _one_life(ending: str) -> None:
     play = Playbook()
     play.from_client(api_versions_request_frame(2))
-    play.from_broker(frame_of(struct.pack(">ihii", 7, 0, 0, 0)))
+    play.from_broker(build_frame(struct.pack(">ihii", 7, 0, 0, 0)))
     requests = {
         "answered": produce_request_frame(batch([Rec(NOW)]), -1),
         "rejected": produce_request_frame(batch([Rec(1)]), -1),
@@ -287,7 +287,7 @@ def _one_life(ending: str) -> None:
     }
     play.from_client(requests.get(ending, b""))
     if ending == "answered":
-        play.from_broker(frame_of(struct.pack(">i", 7), bytes(20)))
+        play.from_broker(build_frame(struct.pack(">i", 7), bytes(20)))
     play.session.client.abort()
     play.session.broker.abort()
     play.loop.run_steps(5)

@@ -3,7 +3,7 @@
     play(steps, [
         (ChargeRequest(80), None),
         (Validate, lambda effect: dispatch),
-        (ForwardAsItCame(frame, ANY), None),
+        (ForwardUnchanged(frame, ANY), None),
     ])
 
 A difference is shown as two lists of effects, with a mark at each line that differs. No session, no I/O.

@@ -12,12 +12,13 @@ from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters, Dispatch
-from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, most_entries
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, max_response_entries
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.session.produce.dependencies import OnInternalError
 from sluicegate.proxy.session.produce.effects import (
+    AllowFastPath,
     AskBroker,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
@@ -26,10 +27,10 @@ from sluicegate.proxy.session.produce.effects import (
     ChargeRequest,
     ChargeTopics,
     CloseInTurn,
-    CloseUnanswered,
+    CloseWithoutResponse,
     ExpectResponse,
     Forward,
-    ForwardAsItCame,
+    ForwardUnchanged,
     LearnStoredTimes,
     ReleaseMemory,
     ReportBrokerErrors,
@@ -39,7 +40,6 @@ from sluicegate.proxy.session.produce.effects import (
     Respond,
     Settle,
     StoreBadRecords,
-    TeachFastPath,
     TimeRequest,
     Validate,
 )
@@ -70,7 +70,7 @@ class ScriptedMeter:
         self.decision = QuotaDecision.PROCEED
         self.taken_of_topics: list[TopicShares] = []
 
-    def with_throttle(self, in_flight: InFlightRequest, _version: int) -> InFlightRequest:
+    def add_throttle_time(self, in_flight: InFlightRequest, _version: int) -> InFlightRequest:
         return in_flight
 
     def shares_of_topics(self, *_: object) -> TopicShares:
@@ -121,7 +121,7 @@ class ScriptedHandler:
                 self.not_stored.append(reason)
             case ReportUnvalidated(error):
                 self.reported.append(error)
-            case TeachFastPath() | TimeRequest() | ReleaseMemory() | LearnStoredTimes() | ReportBrokerErrors():
+            case AllowFastPath() | TimeRequest() | ReleaseMemory() | LearnStoredTimes() | ReportBrokerErrors():
                 pass
             case _:
                 return NotImplemented
@@ -131,7 +131,13 @@ class ScriptedHandler:
         """Return a request whose response is handled as in a session."""
         request, stand_ins = effect.request, effect.dispatch.stand_in_request
         forwarded = ForwardedRequest(
-            effect.batches, stand_ins, {}, request.version, request.acks, most_entries(request), self.shared.clock.now()
+            effect.batches,
+            stand_ins,
+            {},
+            request.version,
+            request.acks,
+            max_response_entries(request),
+            self.shared.clock.now(),
         )
         self.forwarded.append(forwarded)
 
@@ -180,7 +186,7 @@ def test_valid_request_is_validated_and_forwarded_unchanged() -> None:
     validate = next(steps)
     assert isinstance(validate, Validate)
     forward = steps.send(script.validate(validate))
-    assert isinstance(forward, ForwardAsItCame)
+    assert isinstance(forward, ForwardUnchanged)
     assert forward.frame == sized[4:]
     assert forward.in_flight is not None
     assert forward.in_flight.correlation_id == 7
@@ -230,7 +236,7 @@ def test_topic_ids_are_resolved_before_validation() -> None:
     script.shared.names.learn([(ID, "t")])
     validate = steps.send(None)
     assert isinstance(validate, Validate)
-    assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
+    assert isinstance(steps.send(script.validate(validate)), ForwardUnchanged)
 
     again = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
     assert isinstance(next(again), Validate)
@@ -292,7 +298,7 @@ def test_fix_waits_for_earlier_responses_and_is_validated_again() -> None:
     assert steps.throw(PreviousTimeInFlight()) == AwaitEarlierResponses()
     validate = steps.send(None)
     assert isinstance(validate, Validate)
-    assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
+    assert isinstance(steps.send(script.validate(validate)), ForwardUnchanged)
 
 
 def test_internal_error_in_validation_is_raised_to_the_caller() -> None:
@@ -314,7 +320,7 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
 
     forward = steps.throw(error)
 
-    assert isinstance(forward, ForwardAsItCame)
+    assert isinstance(forward, ForwardUnchanged)
     assert forward.frame == sized[4:]
     assert resume_and_check_if_ended(steps)
     assert script.reported == [error]
@@ -433,7 +439,7 @@ def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     forward: Any = steps.send(script.validate(next(steps)))
     assert isinstance(forward, Forward)
     assert forward.in_flight == ()
-    assert isinstance(steps.send(None), CloseUnanswered)
+    assert isinstance(steps.send(None), CloseWithoutResponse)
     assert resume_and_check_if_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
 

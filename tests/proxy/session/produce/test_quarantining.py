@@ -8,14 +8,14 @@ import pytest
 
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header, parse_request_header, response_body_at
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.records.stand_in import stand_in
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.validated_request import Place
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
@@ -61,12 +61,12 @@ class QuarantineSession(Playbook):
             SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES=str(room_bytes),
         )
         self.room = self.parts.quarantine_memory
-        self.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
+        self.parts.rules.adopt(compile_file_policies(load(read_yaml(_FILE, "f"), {}).config))
 
     def send_produce_request(self, *topics: Any, acks: int = -1, version: int = 9) -> None:
         body = produce_body(version, list(topics), acks)
         header = build_request_header(0, version, 7, "test", 2 if version >= 9 else 1)
-        self.from_client(frame_of(header, body))
+        self.from_client(build_frame(header, body))
 
     def wait_for_request(self, count: int, version: int = 9) -> Any:
         """Return the last of `count` requests that the broker has received."""
@@ -83,7 +83,7 @@ class QuarantineSession(Playbook):
         ]
         tags = b"\0" if version >= 9 else b""
         answer = PRODUCE_RESPONSE.build({"responses": topics}, version)
-        self.from_broker(frame_of(struct.pack(">i", 7) + tags, answer))
+        self.from_broker(build_frame(struct.pack(">i", 7) + tags, answer))
 
     def wait_for_client_response(self, version: int = 9) -> dict[str, Any]:
         self.loop.run_until(lambda: bool(self.client.sent))

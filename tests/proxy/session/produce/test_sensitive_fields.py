@@ -6,10 +6,10 @@ import pytest
 
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.protocol.framing import frame_of
+from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.produce.dependencies import OnInternalError
-from sluicegate.validation.from_keys import file_policies_of
+from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
@@ -28,13 +28,13 @@ def session_with_masking(**changes: Any) -> Playbook:
     play = Playbook(
         change=lambda dependencies: replace_produce_dependencies(dependencies, now_ms=lambda: NOW, **changes)
     )
-    play.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
+    play.parts.rules.adopt(compile_file_policies(load(read_yaml(_FILE, "f"), {}).config))
     return play
 
 
 def send_sensitive_record(play: Playbook, client: str) -> None:
     body = produce_body(9, [topic_data("s", (0, batch([Rec(NOW, b"k", _SECRET)])))])
-    play.from_client(frame_of(build_request_header(0, 9, 7, client, 2), body))
+    play.from_client(build_frame(build_request_header(0, 9, 7, client, 2), body))
 
 
 @pytest.mark.parametrize("client", ["mirror", "other"])

@@ -156,7 +156,7 @@ def test_connections_of_a_client_id_share_its_quota() -> None:
     other, again = play.playbook.open_another_session()[0], play.playbook.open_another_session()[0]
     for session, name in ((other, "etl-2"), (again, "etl-1")):
         session.identity.client_id = name
-        assert session.metering.admit(session.identity.for_rules()) is QuotaDecision.PROCEED
+        assert session.metering.admit(session.identity.client_for_rules()) is QuotaDecision.PROCEED
         session.metering.take(100)
 
     assert quotas.has_quotas

@@ -399,7 +399,7 @@ def test_flood_of_client_ids_does_not_evict_quotas_in_use() -> None:
     there[0].deliver_bytes(_request(3000, client_id=b"etl"))
     there[1].deliver_bytes(_request(100, client_id=b"etl"))
     shares = proxy.play.dependencies.requests.quotas
-    quota = proxy.play.parts.rules.rulebook.in_file.quotas[1]
+    quota = proxy.play.parts.rules.rulebook.file_policies.quotas[1]
     for number in range(12_000):
         shares.share_of_topic(quota, f"topic-{number}")
         assert proxy.play.session.metering.admit(Client("192.0.2.9:1", f"client-{number}")) is QuotaDecision.PROCEED

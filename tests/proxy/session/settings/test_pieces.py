@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.proxy.session.settings.pieces import in_pieces
+from sluicegate.proxy.session.settings.pieces import split_into_pieces
 
 MIB = 1 << 20
 
@@ -12,7 +12,7 @@ MIB = 1 << 20
 def test_pieces_contain_all_bytes_of_the_parts_in_order(parts: list[bytes]) -> None:
     calls: list[None] = []
 
-    pieces = in_pieces(map(memoryview, parts), lambda: calls.append(None))
+    pieces = split_into_pieces(map(memoryview, parts), lambda: calls.append(None))
 
     whole = b"".join(parts)
     assert b"".join(pieces) == whole

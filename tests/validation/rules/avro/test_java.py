@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.oracle.java_schemas import AvroInJava, avro_in_java
@@ -125,7 +125,7 @@ def test_accepts_avro_schemas_and_data_that_java_accepts(row: str, java_results:
     java = java_results[row]
 
     assert java.error is None
-    content = avro_content(ROWS[row])
+    content = compile_avro_content(ROWS[row])
     assert content.record_name(b"") in (java.name, None)
     assert [content.fault(datum, StepBudget()) for datum in java.data] == [None] * len(java.data)
 
@@ -169,7 +169,7 @@ def test_accepts_random_avro_schemas_that_java_accepts() -> None:
     for text, java in zip(drawn, avro_in_java(drawn), strict=True):
         if java.error is not None:
             continue
-        content = avro_content(text)
+        content = compile_avro_content(text)
         used += 1
         assert content.record_name(b"") in (java.name, None), text
         for datum in java.data:
@@ -198,4 +198,4 @@ def test_rejects_avro_schemas_that_java_rejects_with_the_reason(schema: Any, wor
 
     assert java.error is not None
     with pytest.raises(SchemaUnusable, match=words):
-        avro_content(json.dumps(schema))
+        compile_avro_content(json.dumps(schema))

@@ -16,8 +16,8 @@ from fastavro.utils import generate_many
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.plan import plan_of
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.plan import compile_plan
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
 from tests.validation.rules.steps import count_evaluation_steps
 
@@ -48,7 +48,7 @@ def exponentially_growing_schema(depth: int, last: Any = "null") -> dict[str, An
 
 
 def validation_steps(schema: Any, data: bytes) -> int:
-    return count_evaluation_steps(avro_content(json.dumps(schema)).fault, data)
+    return count_evaluation_steps(compile_avro_content(json.dumps(schema)).fault, data)
 
 
 @pytest.mark.parametrize(
@@ -73,16 +73,16 @@ def test_infinitely_recursive_avro_record_has_unbounded_cost() -> None:
 
 
 def test_ordinary_avro_records_are_validated_inline_at_any_size() -> None:
-    content = avro_content(json.dumps(ORDER))
+    content = compile_avro_content(json.dumps(ORDER))
 
     assert count_evaluation_steps(content.fault, b"\0" * 100) < 500
     assert count_evaluation_steps(content.fault, b"\0" * 700_000) <= INLINE_STEPS
     assert content.ordinary(0) is not None  # although one of its fields uses no bytes
-    assert avro_content(json.dumps(exponentially_growing_schema(28))).ordinary(0) is None
+    assert compile_avro_content(json.dumps(exponentially_growing_schema(28))).ordinary(0) is None
 
 
 def test_counting_avro_items_without_bytes_is_cheap() -> None:
-    content = avro_content(json.dumps({"type": "array", "items": NULLS}))
+    content = compile_avro_content(json.dumps({"type": "array", "items": NULLS}))
     began = thread_time()
 
     for _ in range(10_000):
@@ -139,7 +139,7 @@ def test_avro_validation_stays_within_its_estimated_steps_and_values(seed: int) 
     for _ in range(10):
         drawn._records.clear()
         schema = drawn.record(0)
-        content = avro_content(json.dumps(schema))
+        content = compile_avro_content(json.dumps(schema))
         if count_evaluation_steps(content.fault, b"") > 1_000:
             continue  # fastavro would build the whole value
         for _ in range(5):
@@ -156,13 +156,13 @@ def test_avro_validation_stays_within_its_estimated_steps_and_values(seed: int) 
 
 
 def estimated_max_values(schema: Any, data: bytes) -> float:
-    cost = plan_of(schema).cost
+    cost = compile_plan(schema).cost
     return cost.fixed_values + cost.values_of_byte * len(data)
 
 
 def count_values(schema: Any, data: bytes) -> int:
     """Return the number of values that a reader begins, by a separate walk over the plan (Avro's specification)."""
-    plan = plan_of(schema)
+    plan = compile_plan(schema)
     walk = ValueCountingWalk(plan.numbers, data)
     with suppress(IndexError, ValueError, RecursionError):
         walk.value(plan.root)

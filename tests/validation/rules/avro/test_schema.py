@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
-from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
+from sluicegate.validation.rules.avro.schema import compile_avro_content, compile_serialized_avro_content
 from sluicegate.validation.rules.rule import Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
 from tests.validation.rules.records import record
 
 ORDER: dict[str, Any] = {
@@ -62,7 +62,7 @@ def order_records_strategy(before: st.SearchStrategy[Any]) -> st.SearchStrategy[
 
 ORDERS = order_records_strategy(st.none() | order_records_strategy(st.none()))
 PARSED = fastavro.parse_schema(ORDER)
-CONTENT = avro_content(json.dumps(ORDER))
+CONTENT = compile_avro_content(json.dumps(ORDER))
 
 
 def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
@@ -72,7 +72,7 @@ def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
 
 
 def fault(schema: Any, data: bytes) -> str | None:
-    return avro_content(json.dumps(schema)).fault(data, StepBudget())
+    return compile_avro_content(json.dumps(schema)).fault(data, StepBudget())
 
 
 @given(ORDERS)
@@ -178,7 +178,7 @@ def test_limits_avro_items_without_bytes_across_blocks_as_in_java() -> None:
 def test_avro_violation_names_the_field_and_quotes_no_content() -> None:
     address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
     schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
-    words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
+    words = RequireSchema(Side.VALUE, compile_avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
 
     assert words == (
         "the value does not match its Avro schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
@@ -191,7 +191,7 @@ def test_avro_named_type_can_be_defined_in_a_referenced_schema() -> None:
     home = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "Street"}]}
     person = {"type": "record", "name": "com.example.Person", "fields": [{"name": "home", "type": "Home"}]}
 
-    content = avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
+    content = compile_avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
 
     assert content.fault(b"\x02a", StepBudget()) is None
     assert content.fault(b"\x04a", StepBudget()) is not None
@@ -204,7 +204,7 @@ def test_avro_named_type_can_be_defined_in_a_referenced_schema() -> None:
 )
 def test_rejects_text_that_is_no_avro_schema(text: str) -> None:
     with pytest.raises(SchemaUnusable):
-        avro_content(text)
+        compile_avro_content(text)
 
 
 def test_exponentially_growing_avro_schema_is_compiled_quickly() -> None:
@@ -217,13 +217,13 @@ def test_exponentially_growing_avro_schema_is_compiled_quickly() -> None:
         fields = [{"name": name, "type": f"R{i - 1}"} for name in ("a", "b")]
         schemas.append(json.dumps({"type": "record", "name": f"R{i}", "fields": fields}))
 
-    content = avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
+    content = compile_avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
 
     assert content.fault(b"\0", StepBudget()) is None
 
 
 def test_rule_with_envelope_rejects_value_without_the_envelope() -> None:
-    rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
+    rule = RequireSchema(Side.KEY, compile_avro_content('"long"'), Envelope.CONFLUENT)
 
     assert rule.fault(record(key=b"\0\0\0\0\x07\x02")) is None
     assert rule.fault(record(key=None)) is None
@@ -237,9 +237,9 @@ def test_rule_with_envelope_rejects_value_without_the_envelope() -> None:
 @pytest.mark.parametrize("data", [b"hello", b"\x0ahello", b""])
 @pytest.mark.parametrize("schema", ["bytes", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}])
 def test_a_bytes_schema_accepts_any_bytes_after_the_id(schema: Any, data: bytes) -> None:
-    content = serialized_avro_content(json.dumps(schema))
+    content = compile_serialized_avro_content(json.dumps(schema))
 
-    assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
+    assert RequireSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
     assert content.record_name(data) == "bytes"
-    assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello", StepBudget()) is not None
-    assert (avro_content(json.dumps(schema)).fault(data, StepBudget()) is None) == (data == b"\x0ahello")
+    assert compile_serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello", StepBudget()) is not None
+    assert (compile_avro_content(json.dumps(schema)).fault(data, StepBudget()) is None) == (data == b"\x0ahello")

@@ -13,8 +13,8 @@ from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
 from tests.registry.test_schema_registry import ScriptedRegistry
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
@@ -94,15 +94,15 @@ class SchemaWithRules:
             return data, str(error)
         return data, ""
 
-    def rule(self, **more: Any) -> MeetsRulesInside:
+    def rule(self, **more: Any) -> RequireRulesInsideSchema:
         """Return our rule. `more`: what the registry has beside the schema."""
         http = ScriptedRegistry()
         found = {"schemaType": self.language, "schema": self.text, "references": []}
         if self._rule_set.domain_rules:
             found["ruleSet"] = self._rule_set.to_dict()
         http.answers["/schemas/ids/1"] = JsonResponse(200, found | more)
-        schemas = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
-        return MeetsRulesInside(schemas, Side.VALUE, time_ns)
+        schemas = RequireRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
+        return RequireRulesInsideSchema(schemas, Side.VALUE, time_ns)
 
 
 def _avro_places(schema: Any) -> Iterator[dict[str, Any]]:

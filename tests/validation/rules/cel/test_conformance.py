@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from tests.validation.rules.records import record
 
@@ -24,7 +24,7 @@ def test_cel_conformance_cases_give_the_specified_results(section: str) -> None:
 
 def _outcome(expression: str) -> str:
     try:
-        words = IsTrue(expression).fault(record(b"{}"))
+        words = RequireTrueExpression(expression).fault(record(b"{}"))
     except ExpressionUnusable:
         return "error"
     if words is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from tests.validation.rules.records import record
 
 LACKS = "the record lacks a field that the expression reads"
@@ -45,10 +45,10 @@ OTHER = "the record has a value of a type or size that the expression cannot use
     ],
 )
 def test_cel_evaluation_error_names_its_kind(expression: str, value: Any, text: str) -> None:
-    assert IsTrue(expression).fault(record(json.dumps(value).encode())) == f"{text}: {expression}"
+    assert RequireTrueExpression(expression).fault(record(json.dumps(value).encode())) == f"{text}: {expression}"
 
 
 def test_cel_error_reports_that_the_value_is_not_json() -> None:
     text = f"{OTHER} (a field of a value that is not an object); the value is not JSON: value.n > 1"
 
-    assert IsTrue("value.n > 1").fault(record(b"plain")) == text
+    assert RequireTrueExpression("value.n > 1").fault(record(b"plain")) == text

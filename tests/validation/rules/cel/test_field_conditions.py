@@ -12,8 +12,8 @@ import pytest
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import INLINE_STEPS, SchemaError, Side
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
 from tests.registry.test_protobuf_serializers import file_descriptor_of, message_classes_of_proto
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
@@ -327,7 +327,7 @@ class _Case:
             return data, False
         return data, True
 
-    def rule(self) -> MeetsConditions:
+    def rule(self) -> RequireRegistryConditions:
         return _rule_over(Schema(self.text, self.language, [], METADATA, self.rules).to_dict())
 
 
@@ -414,8 +414,10 @@ def test_an_unusable_field_condition_is_a_schema_error(rule: dict[str, Any], met
         _rule_over(body).fault(record(b"\0\0\0\0\1{}"))
 
 
-def _rule_over(body: dict[str, Any]) -> MeetsConditions:
+def _rule_over(body: dict[str, Any]) -> RequireRegistryConditions:
     http = ScriptedRegistry()
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
     registry = SchemaRegistry("main", http, 60, 30)
-    return MeetsConditions(HasRegisteredSchema(Side.VALUE, registry, None, SubjectName.ANY), Side.VALUE, time_ns)
+    return RequireRegistryConditions(
+        RequireRegisteredSchema(Side.VALUE, registry, None, SubjectName.ANY), Side.VALUE, time_ns
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from sluicegate.validation.rules.cel.rule import IsTrue
     ],
 )
 def test_header_names_lists_only_constant_header_keys(expression: str, names: set[bytes] | None) -> None:
-    assert IsTrue(expression).header_names == names
+    assert RequireTrueExpression(expression).header_names == names

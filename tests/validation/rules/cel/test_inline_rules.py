@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.avro.schema import avro_content
-from sluicegate.validation.rules.cel.fields import TrueOfFields
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
-from sluicegate.validation.rules.cel.runtime import CompiledExpression, compiled, field_environment
+from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.cel.fields import RequireFieldCondition
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, compile_cel_expression, field_environment
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
@@ -112,7 +112,7 @@ def _record(*rules: dict[str, str], kind: Any = "long") -> str:
 
 
 def _fault(text: str, data: bytes, now: int = 0) -> str | None:
-    return compiled_inline_rules(avro_content(text), (), lambda: now).fault(record(data))
+    return compiled_inline_rules(compile_avro_content(text), (), lambda: now).fault(record(data))
 
 
 def test_cel_now_in_an_inline_rule_is_the_current_time() -> None:
@@ -209,8 +209,8 @@ class _NoMemory:
 
     pool = None
 
-    def compiled(self, expression: str) -> CompiledExpression:
-        return compiled(expression, field_environment())
+    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+        return compile_cel_expression(expression, field_environment())
 
     def estimate_reading(self, _data: bytes) -> tuple[int, int, int]:
         return 0, 0, UNBOUNDED
@@ -222,8 +222,8 @@ class _NoMemory:
 @pytest.mark.parametrize(
     "expression",
     [
-        MeetsInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
-        TrueOfFields(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory(), lambda: 0),
+        RequireInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
+        RequireFieldCondition(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory(), lambda: 0),
     ],
     ids=["inline rules", "conditions on fields"],
 )

@@ -187,5 +187,5 @@ def test_detects_expression_that_may_read_a_changed_field(expression: str, reads
     ]
     changed = ChangedFields([FieldChange("t", frozenset({"PII"}))], fields)
 
-    assert changed.are_read(expression, "this") is reads
-    assert not ChangedFields([], fields).are_read(expression, "this")
+    assert changed.reads_changed_field(expression, "this") is reads
+    assert not ChangedFields([], fields).reads_changed_field(expression, "this")

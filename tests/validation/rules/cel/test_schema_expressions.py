@@ -16,16 +16,16 @@ from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.cel_values import AvroValues
-from sluicegate.validation.rules.avro.plan import plan_of
-from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.avro.plan import compile_plan
+from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import HasExpressions
-from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.avro.test_schema import ORDER
 from tests.validation.rules.records import record
@@ -107,8 +107,8 @@ def protobuf_message() -> bytes:
 
 
 def test_cel_avro_values_equal_those_read_by_fastavro() -> None:
-    values = AvroValues(plan_of(ORDER))
-    values.compiled("value != null")
+    values = AvroValues(compile_plan(ORDER))
+    values.compile_cel_expression("value != null")
 
     for order in generate_many(ORDER, 300):
         data = avro_data(ORDER, order)
@@ -132,7 +132,7 @@ def test_cel_avro_values_equal_those_read_by_fastavro() -> None:
     ],
 )
 def test_cel_expression_reads_avro_values_by_schema(expression: str) -> None:
-    rule = avro_content(json.dumps(SALE)).expression(expression)
+    rule = compile_avro_content(json.dumps(SALE)).expression(expression)
 
     assert rule.fault(record(avro_data(SALE, _SALE), b"k")) is None
 
@@ -167,7 +167,7 @@ def test_cel_expression_reads_protobuf_values_by_schema(expression: str) -> None
 )
 def test_cel_expression_on_a_missing_schema_field_is_rejected_on_load(expression: str, why: str) -> None:
     for content, package in (
-        (avro_content(json.dumps(SALE)), ""),
+        (compile_avro_content(json.dumps(SALE)), ""),
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), "shop."),
     ):
         with pytest.raises(ExpressionUnusable) as raised:
@@ -176,12 +176,12 @@ def test_cel_expression_on_a_missing_schema_field_is_rejected_on_load(expression
         assert why.format(nested) in str(raised.value)
 
 
-def _rule(expression: str) -> TrueOfSchema:
+def _rule(expression: str) -> RequireSchemaExpression:
     http = ScriptedRegistry()
     for schema_id, language, text in ((1, "AVRO", json.dumps(SALE)), (2, "PROTOBUF", PROTO), (3, "JSON", "{}")):
         http.answers[f"/schemas/ids/{schema_id}"] = JsonResponse(200, {"schemaType": language, "schema": text})
     schemas = SchemaRegistry("main", http, 60, 30)
-    return TrueOfSchema(expression, HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
+    return RequireSchemaExpression(expression, RequireRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
 
 
 def test_schema_id_selects_the_cel_type_of_a_record() -> None:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.cel.rule import IsTrue
+from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
 from tests.bounds.machine import slowness
@@ -27,7 +27,7 @@ def record_with_json_value(content: object) -> RuledRecord:
     return record(json.dumps(content, separators=(",", ":")).encode(), b"k", ((b"h", b"v"),))
 
 
-def cpu_seconds(rule: IsTrue, seen: RuledRecord, enough: float) -> float:
+def cpu_seconds(rule: RequireTrueExpression, seen: RuledRecord, enough: float) -> float:
     """Return the CPU time of a violation (s), the minimum of several runs, because other processes lengthen it."""
     least = float("inf")
     for _ in range(7):
@@ -66,7 +66,7 @@ def cpu_seconds(rule: IsTrue, seen: RuledRecord, enough: float) -> float:
     ],
 )
 def test_cel_expressions_take_no_longer_than_their_estimated_steps(expression: str, content: object) -> None:
-    rule = IsTrue(expression)
+    rule = RequireTrueExpression(expression)
     seen = record_with_json_value(content)
 
     bound = count_evaluation_steps(rule.fault, seen) * SECONDS_OF_STEP
@@ -78,7 +78,7 @@ def test_random_cel_expressions_take_no_longer_than_their_estimated_steps() -> N
     timed = 0
     for seed in range(200):
         try:
-            rule = IsTrue(expression := RandomCelExpressionGenerator(seed).condition(1 + seed % 4))
+            rule = RequireTrueExpression(expression := RandomCelExpressionGenerator(seed).condition(1 + seed % 4))
         except ExpressionUnusable:  # for example a string in a list of numbers
             continue
         seen = record(random_value(seed), b"k" * (seed % 200), ((b"h", b"v" * (seed % 50)),))
@@ -104,7 +104,9 @@ def test_random_cel_expressions_take_no_longer_than_their_estimated_steps() -> N
     ],
 )
 def test_ordinary_cel_expressions_run_inline(expression: str, content: object) -> None:
-    assert count_evaluation_steps(IsTrue(expression).fault, record_with_json_value(content)) <= INLINE_STEPS
+    assert (
+        count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value(content)) <= INLINE_STEPS
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,9 @@ def test_ordinary_cel_expressions_run_inline(expression: str, content: object) -
     ],
 )
 def test_costly_cel_expressions_do_not_run_inline(expression: str, content: object) -> None:
-    assert count_evaluation_steps(IsTrue(expression).fault, record_with_json_value(content)) > INLINE_STEPS
+    assert (
+        count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value(content)) > INLINE_STEPS
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,11 +131,11 @@ def test_costly_cel_expressions_do_not_run_inline(expression: str, content: obje
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
 def test_cel_expressions_of_unknown_cost_have_unbounded_steps(expression: str) -> None:
-    assert count_evaluation_steps(IsTrue(expression).fault, record_with_json_value({})) == UNBOUNDED
+    assert count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value({})) == UNBOUNDED
 
 
 def test_the_cost_of_an_expression_grows_with_the_record() -> None:
-    rule = IsTrue("value.all(i, headers.h.contains(i))")
+    rule = RequireTrueExpression("value.all(i, headers.h.contains(i))")
     found = [
         count_evaluation_steps(rule.fault, record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))
         for count in (0, 1, 10, 100, 1000, 10_000)
@@ -141,7 +145,7 @@ def test_the_cost_of_an_expression_grows_with_the_record() -> None:
 
 
 def test_exceeding_the_cel_iteration_budget_is_a_violation() -> None:
-    rule = IsTrue("value.all(i, i >= 0)")
+    rule = RequireTrueExpression("value.all(i, i >= 0)")
 
     assert rule.fault(record_with_json_value(list(range(9_999)))) is None
     assert rule.fault(record_with_json_value(list(range(10_000)))) == (
@@ -152,9 +156,9 @@ def test_exceeding_the_cel_iteration_budget_is_a_violation() -> None:
 def test_exhausted_memory_in_a_cel_expression_is_a_violation() -> None:
     script = (
         "import json, resource\n"
-        "from sluicegate.validation.rules.cel.rule import IsTrue\n"
+        "from sluicegate.validation.rules.cel.rule import RequireTrueExpression\n"
         "from tests.validation.rules.records import record\n"
-        "rule = IsTrue('value.filter(i, i >= 0).size() > 0')\n"
+        "rule = RequireTrueExpression('value.filter(i, i >= 0).size() > 0')\n"
         "seen = record(json.dumps(list(range(9000))).encode())\n"
         "resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\n"
         "print(rule.fault(seen))\n"
@@ -173,7 +177,7 @@ def test_regular_expression_with_many_states_is_costly(pattern: str) -> None:
     """RE2 builds a state for almost each byte. Regression: estimates of 10 ns for a byte allowed 400 ms without
     interruption.
     """
-    rule = IsTrue(f"value.a.matches('{pattern}')")
+    rule = RequireTrueExpression(f"value.a.matches('{pattern}')")
     size = 1
     while count_evaluation_steps(rule.fault, _with_letters(2 * size)) <= INLINE_STEPS:
         size *= 2

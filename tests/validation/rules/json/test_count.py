@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighted_sum
+from sluicegate.validation.rules.json.count import DEEPEST, JsonCount, weighted_json_size
 from tests.validation.rules.json.random_json import RandomJsonGenerator
 
 ITEM, BYTE, UNIT = range(3)
@@ -18,7 +18,7 @@ def native_item_count(text: bytes, depth: int, what: int) -> float:
     """Return the number of items of one kind, which alone has a weight."""
     weights = array("d", bytes(8 * 3 * (DEEPEST + 1)))
     weights[3 * depth + what] = 1.0
-    return weighted_sum(text, weights, 0.0, 0.0)
+    return weighted_json_size(text, weights, 0.0, 0.0)
 
 
 def json_items(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
@@ -100,4 +100,4 @@ def test_weighted_sum_equals_the_cost_by_separate_counts(seed: int, levels: int)
         of_item, of_byte, of_unit = weights[3 * min(depth, levels - 1) :][:3]
         expected += of_item * count.items(depth) + of_byte * native_item_count(text, depth, BYTE)
         expected += of_unit * native_item_count(text, depth, UNIT)
-    assert weighted_sum(text, weights, 7.0, 3.0) == pytest.approx(expected)
+    assert weighted_json_size(text, weights, 7.0, 3.0) == pytest.approx(expected)

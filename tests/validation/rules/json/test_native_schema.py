@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.validation.rules.json.plan import HAS_NATIVE, check_of_plan, json_schema_plan
+from sluicegate.validation.rules.json.plan import HAS_NATIVE, compile_plan_check, json_schema_plan
 
 pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason="nothing native was compiled")
 
@@ -41,7 +41,7 @@ ORDER = {
 def is_valid_natively(schema: Any, text: bytes) -> bool:
     plan = json_schema_plan(schema)
     assert plan is not None
-    return check_of_plan(plan)(text)
+    return compile_plan_check(plan)(text)
 
 
 @pytest.mark.parametrize(

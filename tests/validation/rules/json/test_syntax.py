@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.validation.rules.json.syntax import MOST_DEPTH, JsonSyntax
-from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
+from sluicegate.validation.rules.json.text import WELL_FORMED, first_json_fault
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import count_evaluation_steps
@@ -182,12 +182,12 @@ def test_long_json_text_with_few_items_is_checked_inline() -> None:
 def test_accepts_json_written_by_python(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
 
-    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+    assert (first_json_fault(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
 def test_random_bytes_have_the_same_json_verdict_as_in_python(text: bytes) -> None:
-    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+    assert (first_json_fault(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(VALUES, st.data())
@@ -195,7 +195,7 @@ def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.Dat
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    validated = fault_in(bytes(text), MOST_DEPTH)
+    validated = first_json_fault(bytes(text), MOST_DEPTH)
 
     assert (validated == WELL_FORMED) == _python_reads(bytes(text))
     # orjson rejects half a surrogate pair, and numbers that a double cannot represent

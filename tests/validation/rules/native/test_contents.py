@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
-from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
+from sluicegate.validation.rules.built_in import MaximumRecords, MonotonicTime, Required, Size, Utf8
+from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, HeaderPattern, RequiredHeaders
 from sluicegate.validation.rules.rule import Client, Header, RecordRule, RuledRecord, Side
 
 CLIENT = Client("10.0.0.1:5", "app")
@@ -40,14 +40,14 @@ TENANT = (b"tenant", b"acme")
         (RequiredHeaders(("tenant",)), [record(headers=[TENANT]), record(headers=[(b"tenant", None)])], [record()]),
         (ForbiddenHeaders(("debug",)), [record(headers=[TENANT])], [record(headers=[TENANT, (b"debug", SECRET)])]),
         (
-            MatchedHeader("tenant", "/[a-z]+/"),
+            HeaderPattern("tenant", "/[a-z]+/"),
             [record(), record(headers=[TENANT]), record(headers=[(b"other", b"1")])],
             [record(headers=[(b"tenant", each)]) for each in (b"", b"A", None, b"\xff", b"acme1", SECRET + b"1")],
         ),
-        (MatchedHeader("tenant", "a*"), [record(headers=[TENANT])], [record(headers=[TENANT, (b"tenant", b"b")])]),
+        (HeaderPattern("tenant", "a*"), [record(headers=[TENANT])], [record(headers=[TENANT, (b"tenant", b"b")])]),
         (HeaderBounds(1), [record(), record(headers=[TENANT])], [record(headers=[TENANT] * 2)]),
         (HeaderBounds(None, 10), [record(headers=[TENANT])], [record(headers=[(b"n" * 5, b"v" * 6)])]),
-        (MostRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
+        (MaximumRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
     ],
 )  # fmt: skip
 def test_each_content_rule_accepts_good_records_and_rejects_bad_ones(
