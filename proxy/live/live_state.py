@@ -84,7 +84,7 @@ class BoundsState(TypedDict):
     after_ms: int
 
 
-class DistanceCounts(TypedDict):
+class TimestampDistanceCounts(TypedDict):
     """The number of batches for each distance between their timestamps and now, in steps.
 
     There are separate counts for valid batches with past timestamps, valid batches with future timestamps, and batches
@@ -175,7 +175,7 @@ class LiveState(StatusState):
     topics: list[TrafficState]
     clients: list[TrafficState]
     traffic: TrafficHistory | None
-    distances: DistanceCounts
+    distances: TimestampDistanceCounts
     bounds: list[BoundsState]
     connections: Connections
     brokers: list[BrokerState]

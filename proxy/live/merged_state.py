@@ -11,9 +11,9 @@ from sluicegate.proxy.live.live_state import (
     BoundsState,
     BrokerState,
     Connections,
-    DistanceCounts,
     History,
     LiveState,
+    TimestampDistanceCounts,
     TrafficRates,
     TrafficState,
     ViolationGroupState,
@@ -140,7 +140,7 @@ def _rates(one: TrafficRates | None, other: TrafficRates | None) -> TrafficRates
     }
 
 
-def _distances(states: Sequence[LiveState]) -> DistanceCounts:
+def _distances(states: Sequence[LiveState]) -> TimestampDistanceCounts:
     several = [state["distances"] for state in states]
     return {
         "behind": _sum(each["behind"] for each in several),

@@ -8,7 +8,7 @@ timestamp if that is in the future.
 from array import array
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.live.live_state import DistanceCounts
+from sluicegate.proxy.live.live_state import TimestampDistanceCounts
 from sluicegate.proxy.reporting.events.violation_event import ViolationEvent
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.units import DISTANCE_STEPS, distance_step
@@ -44,7 +44,7 @@ class TimestampDistances:
         self._rejected_behind[_step_of(-away)] += 1
         self._rejected_ahead[_step_of(away)] += 1
 
-    def state(self) -> DistanceCounts:
+    def state(self) -> TimestampDistanceCounts:
         """Return the counts that are not zero. Thread-safe."""
         behind, ahead = array("q", self._behind), array("q", self._ahead)
         if self._ordinary is not None:

@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import parse_request_header
+from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 
 

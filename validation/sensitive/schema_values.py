@@ -10,8 +10,8 @@ from sluicegate.validation.rules.protobuf.schema import ProtobufContent
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import CompilesInThisProcess, Content
 from sluicegate.validation.rules.schemas.schema_expression import RecordSchemaLookup
-from sluicegate.validation.sensitive.avro_records import AvroRecords
 from sluicegate.validation.sensitive.avro_fields import mask_avro
+from sluicegate.validation.sensitive.avro_records import AvroRecords
 from sluicegate.validation.sensitive.edits import MaskingImpossible, Nodes
 from sluicegate.validation.sensitive.json_fields import mask_json
 from sluicegate.validation.sensitive.kept import CachedPartCount

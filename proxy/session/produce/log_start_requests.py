@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
 from sluicegate.protocol.framing import Parts, build_frame
+from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.session.in_flight import InFlightRequest

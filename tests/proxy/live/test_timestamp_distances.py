@@ -4,7 +4,7 @@ separately."""
 import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.live.live_state import DistanceCounts
+from sluicegate.proxy.live.live_state import TimestampDistanceCounts
 from sluicegate.validation.units import distance_step
 from tests.bounds.frames import sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
@@ -18,7 +18,7 @@ BOUNDS = {
 TAUGHT = batch([Rec(NOW)])
 
 
-def distances_of(batches: list[bytes], has_fast_path: bool) -> DistanceCounts:
+def distances_of(batches: list[bytes], has_fast_path: bool) -> TimestampDistanceCounts:
     """Return the counts if each batch is a request of its own, after a request that teaches the topic."""
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):

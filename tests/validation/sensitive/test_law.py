@@ -266,7 +266,9 @@ def _members() -> list[Any]:
 def test_hostile_values_cover_each_format_and_action() -> None:
     """A new class of values, walker, language or action needs values above."""
     members = _members()
-    classes = {each for each in members if inspect.isclass(each) and hasattr(each, "masked") and each is not Values}
+    classes = {
+        each for each in members if inspect.isclass(each) and hasattr(each, "masked_value") and each is not Values
+    }
     walkers = {each for each in members if inspect.isfunction(each) and each.__name__.startswith("mask_")}
 
     assert classes == CLASSES

@@ -27,8 +27,8 @@ from sluicegate.validation.rules.schemas.conditions import (
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.follows_as_json import RequireJsonForm
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
 _WHAT: Final = {

@@ -37,8 +37,8 @@ from sluicegate.validation.rules.schemas.conditions import (
 )
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.follows_as_json import RequireJsonForm, UnchangedJsonForm
+from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 MAX_DEPTH = 255
 """The maximum depth of values that jsonschema-rs compares."""
