@@ -288,7 +288,7 @@ def test_only_readers_with_a_reason_read_files_by_themselves() -> None:
     readers = {
         str(file.relative_to(ROOT))
         for file, text in sources.items()
-        if re.search(r"regular_file import [^\n]*\bread_(file|now)\b", text)
+        if re.search(r"regular_file import [^\n]*\bread_file(_without_deadline)?\b", text)
     }
 
     assert readers == set(_READERS)

@@ -119,7 +119,7 @@ def test_client_is_closed_if_no_broker_is_reachable() -> None:
 
 @pytest.mark.internal_error
 def test_an_internal_error_ends_the_session_and_is_logged() -> None:
-    broken = SimpleNamespace(previous=PreviousTimes())
+    broken = SimpleNamespace(previous=PreviousTimes(), converts_legacy=False)
     play = Playbook(change=lambda dependencies: replace_produce_dependencies(dependencies, scheduler=broken))
 
     with capture_logs() as lines:
