@@ -41,7 +41,7 @@ from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topics import Topics
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 
 _HOUR_MS = 3_600_000
 _FILE = RESULTS / "one_partition.json"
@@ -146,7 +146,7 @@ def main() -> None:
                 confine(os.getpid(), cores)
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
                 outcome = subprocess.run(
-                    killed_with_parent([*command, address, topic.name, str(cores), str(now_ms)]),
+                    command_killed_with_parent([*command, address, topic.name, str(cores), str(now_ms)]),
                     stdout=subprocess.PIPE,
                     text=True,
                     check=True,

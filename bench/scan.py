@@ -28,7 +28,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import request_header, sized_produce_request
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
 _UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7
@@ -117,7 +117,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
         command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
-        completed = subprocess.run(killed_with_parent(command), capture_output=True, text=True, check=False)
+        completed = subprocess.run(command_killed_with_parent(command), capture_output=True, text=True, check=False)
         if completed.returncode != 0:
             raise SystemExit(f"Kafka's validator could not be timed:\n{completed.stderr[-2000:]}")
         times = dict(line.split() for line in completed.stdout.splitlines() if ".batch " in line)

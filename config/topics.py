@@ -175,8 +175,8 @@ class TopicKeys:
         described_key(
             "Fields that are masked, hashed or rejected before a batch is stored "
             "([sensitive fields](sensitive-fields.md)). They apply in every mode, to all clients, and during a "
-            "suspension. They cannot be combined with `samples`, `quarantine`, `checks: none` or `framing: broker`, and "
-            "they set `framing` to `strict`.",
+            "suspension. They cannot be combined with `samples`, `quarantine`, `checks: none` or `framing: broker`, "
+            "and they set `framing` to `strict`.",
             default=None,
         )
     )

@@ -179,9 +179,10 @@ _FLAWS = {
 _FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): fix the producer's encoder."
 _ENDS = {
     IgnoredPayloadPart.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers, but not for all clients",
-    IgnoredPayloadPart.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
-    IgnoredPayloadPart.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and which some clients "
-    "cannot read",
+    IgnoredPayloadPart.TRAILING_BYTES: "has bytes after its {codec} data, "
+    "which brokers ignore and some clients cannot read",
+    IgnoredPayloadPart.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, "
+    "and which some clients cannot read",
 }
 
 

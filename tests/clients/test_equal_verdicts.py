@@ -48,7 +48,7 @@ PREFIXES = ("plain", "keyed", "watched", "old", "ruled")
 
 
 @dataclass(frozen=True)
-class Sent:
+class GeneratedRecord:
     """A generated record. Its value names it."""
 
     number: int
@@ -58,7 +58,7 @@ class Sent:
     value: str
 
 
-def generated(now_ms: int) -> list[Sent]:
+def generate_records(now_ms: int) -> list[GeneratedRecord]:
     """Return valid and invalid records for each policy; no timestamp is near a bound."""
     chance = random.Random(68)
     offsets = (0, -1_000, -3 * DAY_MS, -30 * DAY_MS, -500 * DAY_MS, 600_000, 30 * DAY_MS)
@@ -70,7 +70,7 @@ def generated(now_ms: int) -> list[Sent]:
             (f'{{"number": {number}, "amount": 5}}', f'{{"number": {number}, "amount": -5}}', f'{{"number": {number}}}')
         )
         key = chance.choice(("key", "key", None))
-        records.append(Sent(number, chance.choice(PREFIXES), key, timestamp * unit, value))
+        records.append(GeneratedRecord(number, chance.choice(PREFIXES), key, timestamp * unit, value))
     return records
 
 
@@ -83,7 +83,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         kafka.stop()
 
 
-def outcomes_of(bootstrap: str, topics: dict[str, str], records: list[Sent]) -> dict[int, str]:
+def produce_and_collect_outcomes(
+    bootstrap: str, topics: dict[str, str], records: list[GeneratedRecord]
+) -> dict[int, str]:
     """Send each record in a batch of its own, and return the error of each, or "ok"."""
     outcomes: dict[int, str] = {}
     producer = Producer({"bootstrap.servers": bootstrap, "batch.num.messages": 1, "linger.ms": 0, "log_level": 0})
@@ -111,7 +113,7 @@ def events_by_number(events: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]
     return found
 
 
-def trial(loaded: LoadedConfig, topic: str, record: Sent, now_ms: int) -> str:
+def error_of_try_command(loaded: LoadedConfig, topic: str, record: GeneratedRecord, now_ms: int) -> str:
     """Return the error that `sluicegate try` reports, or "ok"."""
     key = None if record.key is None else record.key.encode()
     result = validate_trial_record(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)
@@ -125,12 +127,12 @@ def trial(loaded: LoadedConfig, topic: str, record: Sent, now_ms: int) -> str:
 def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: Path) -> None:
     topics = {each: create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix=each) for each in PREFIXES}
     now_ms = time.time_ns() // 1_000_000
-    records = generated(now_ms)
+    records = generate_records(now_ms)
     policies = tmp_path / "policies"
     policies.mkdir()
     (policies / "sluicegate.yaml").write_text(yaml.safe_dump(POLICIES))
     with SandboxProcess(policies, topics=list(topics.values())) as sandbox:
-        in_sandbox = outcomes_of(sandbox.bootstrap, topics, records)
+        in_sandbox = produce_and_collect_outcomes(sandbox.bootstrap, topics, records)
         reported = events_by_number([each.event for each in sandbox.violations()])
         failures = sandbox.report()["failures"]
     folder = tmp_path / "proxy"
@@ -139,14 +141,14 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
     proxy = ProxyProcess(folder, broker.bootstrap, live)
     try:
         proxy.start()
-        in_proxy = outcomes_of(proxy.bootstrap, topics, records)
+        in_proxy = produce_and_collect_outcomes(proxy.bootstrap, topics, records)
         eventually(lambda: len(proxy.violations()) >= len(reported), 60)
         written = events_by_number(proxy.violations())
     finally:
         proxy.stop()
     file = folder / "sluicegate.yaml"
     loaded = load(read_file(file), {}, (), file.parent)
-    tried = {record.number: trial(loaded, topics[record.prefix], record, now_ms) for record in records}
+    tried = {record.number: error_of_try_command(loaded, topics[record.prefix], record, now_ms) for record in records}
 
     assert in_sandbox == in_proxy == tried
     assert reported == written
@@ -162,7 +164,7 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def endpoints(
+def proxy_sandbox_and_topics(
     broker: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ProxyProcess, SandboxProcess, dict[str, str]]]:
     """Yield a proxy in front of the broker, a sandbox with the same policies, and a topic for each client."""
@@ -182,11 +184,11 @@ def endpoints(
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_client_reports_the_same_errors_in_sandbox_and_proxy(
-    program: Program, endpoints: tuple[ProxyProcess, SandboxProcess, dict[str, str]]
+    program: Program, proxy_sandbox_and_topics: tuple[ProxyProcess, SandboxProcess, dict[str, str]]
 ) -> None:
     if program.version is None:
         pytest.skip(f"requires {program.requirements}")
-    proxy, sandbox, topics = endpoints
+    proxy, sandbox, topics = proxy_sandbox_and_topics
     topic = topics[program.name]
 
     shown = [

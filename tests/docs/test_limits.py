@@ -22,7 +22,9 @@ AT_THE_EDGE = {
     "limits.max_decompressed_bytes": _DECOMPRESSED,
     "limits.max_decompression_ratio": _DECOMPRESSED,
     "limits.max_decompression_window_bytes": _DECOMPRESSED,
-    "limits.max_request_partitions": f"{_MET}::test_partitions_at_the_limit_are_accepted_and_one_more_closes_connection",
+    "limits.max_request_partitions": (
+        f"{_MET}::test_partitions_at_the_limit_are_accepted_and_one_more_closes_connection"
+    ),
     "limits.max_request_records": f"{_MET}::test_records_at_the_limit_are_accepted_and_one_more_closes_connection",
     "limits.max_request_headers": f"{_MET}::test_headers_at_the_limit_are_accepted_and_one_more_is_rejected",
     "limits.max_record_errors": f"{_MET}::test_record_errors_beyond_the_response_limit_are_counted",

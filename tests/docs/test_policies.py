@@ -99,13 +99,15 @@ TOLD: dict[str, list[Change]] = {
 MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one_record(b"k", b"no JSON", TENANT)}]}
 
 
-def validate_sent(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
+def validate_request_of_client(
+    rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS
+) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
-    return validated_batch(rulebook, sent.topic, data, sent.client, sent.acks, limits)
+    return validate_batch_of_client(rulebook, sent.topic, data, sent.client, sent.acks, limits)
 
 
-def validated_batch(
+def validate_batch_of_client(
     rulebook: Rulebook,
     topic: str,
     data: bytes,
@@ -127,13 +129,13 @@ def validated_batch(
     )
 
 
-def policies_of_example(example: str) -> Rulebook:
+def rulebook_of_example(example: str) -> Rulebook:
     return create_rulebook(load(read_yaml(example, "policies.md"), {}).config)
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
 def test_every_policy_example_accepts_a_good_record(example: str) -> None:
-    found = validate_sent(policies_of_example(example), SentRequest())
+    found = validate_request_of_client(rulebook_of_example(example), SentRequest())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
@@ -153,14 +155,14 @@ def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: s
         f"if it is only observed), each as a change of a valid request"
     )
     for change in REJECTED.get(rule, []):
-        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
-        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
+        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
         assert [[name for name, _ in each.rules] for each in found.marked[0, 0].findings] == [[rule]]
 
 
@@ -183,11 +185,11 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
 
 def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others() -> None:
     """The client id `team-a-1` is not among the 10 %, because the first 64 bits of its SHA-256 are 39 modulo 100."""
-    rulebook = next(policies_of_example(example) for example in EXAMPLES if "enforce:" in example)
+    rulebook = next(rulebook_of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
     def has_rejected_and_observed(topic: str, client_id: str) -> tuple[bool, bool]:
-        found = validate_sent(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
+        found = validate_request_of_client(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
         return bool(found.rejected), bool(found.observed)
 
     assert (
@@ -203,7 +205,7 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
 
 
 def test_the_exempt_example_exempts_only_the_named_clients() -> None:
-    rulebook = next(policies_of_example(example) for example in EXAMPLES if "exempt:" in example)
+    rulebook = next(rulebook_of_example(example) for example in EXAMPLES if "exempt:" in example)
     assert rulebook.exempts_client(Client("a:1", "x", principal="User:mirror-maker"))
     assert rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:ops"))
     assert not rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:else"))
@@ -215,12 +217,12 @@ def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
     found = (
-        validate_sent(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
+        validate_request_of_client(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )
     other = (
-        validate_sent(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
+        validate_request_of_client(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )

@@ -131,7 +131,7 @@ if _FAST is not None:
         _ASKED.append((_rule, ordinary_contents.OrdinaryContents(ordinary_questions([_rule]), 1 << 20)))
 
 
-def ask_natively(value: bytes) -> bool:
+def apply_rules_on_both_paths(value: bytes) -> bool:
     """Apply value rules on both paths, and to bytes that are not records."""
     good = True
     records = record(Rec(0, b"key", value), 0, 0)

@@ -178,7 +178,7 @@ def registry() -> Iterator[CasesRegistry]:
 
 
 @pytest.fixture(scope="module")
-def written(registry: CasesRegistry) -> list[dict[str, Any]]:
+def serialized_records(registry: CasesRegistry) -> list[dict[str, Any]]:
     """Return the record of each case, as the serializers for JavaScript write it."""
     node = shutil.which("node")
     if node is None or not MODULES.exists():
@@ -227,10 +227,10 @@ def _code_of(producer: Producer, topic: str, value: bytes, headers: list[tuple[s
     """Send a record alone in its batch, and return the code of the response."""
     codes: list[int] = []
 
-    def delivered(error: KafkaError | None, _message: Message) -> None:
+    def append_error_code(error: KafkaError | None, _message: Message) -> None:
         codes.append(0 if error is None else error.code())
 
-    producer.produce(topic, value, b"k", headers=headers, on_delivery=delivered)
+    producer.produce(topic, value, b"k", headers=headers, on_delivery=append_error_code)
     assert producer.flush(60) == 0
     return codes[0]
 
@@ -246,14 +246,14 @@ def _stored(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def test_records_of_serializers_for_javascript_are_validated_as_far_as_they_can_be_read(
-    kafka_bootstrap: str, proxy: ProxyProcess, written: list[dict[str, Any]]
+    kafka_bootstrap: str, proxy: ProxyProcess, serialized_records: list[dict[str, Any]]
 ) -> None:
     topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=name) for name in ("main", "kafkajs")}
     producer = Producer({"bootstrap.servers": proxy.bootstrap, "message.timeout.ms": 30_000})
     stored: dict[str, list[bytes]] = {topic: [] for topic in topics.values()}
     reasons: dict[str, list[Case]] = {topic: [] for topic in topics.values()}
 
-    for case, one in zip(CASES, written, strict=True):
+    for case, one in zip(CASES, serialized_records, strict=True):
         topic, value = topics[case.registry], b64decode(one["value"])
         assert (b"example.org" in value) is not case.is_encrypted, case
         if case.is_cut:

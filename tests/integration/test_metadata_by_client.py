@@ -38,7 +38,7 @@ def _ask(address: str, context: ssl.SSLContext | None, name: str, zone: str, fir
             client.send(first, 0, b"", client_id)
             assert isinstance(client.receive(), bytes)
         sent = client.send(ApiKey.METADATA, _VERSION, METADATA_REQUEST.build({"topics": []}, _VERSION), client_id)
-        response = client.response_to(sent, ApiKey.METADATA, _VERSION, METADATA_RESPONSE)
+        response = client.receive_response(sent, ApiKey.METADATA, _VERSION, METADATA_RESPONSE)
     assert not isinstance(response, str), response
     return [(each["host"], each["port"]) for each in response["brokers"]]
 

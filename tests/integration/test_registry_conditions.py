@@ -13,7 +13,11 @@ import pytest
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import active_condition_details, wait_until_begun, wait_until_condition_ended
+from tests.integration.condition_views import (
+    active_condition_details,
+    wait_until_condition_begun,
+    wait_until_condition_ended,
+)
 from tests.integration.test_registry_outages import frame_with_schema_id
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.registry.apicurio import ApicurioServer
@@ -82,7 +86,7 @@ def send_record(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int)
     data = batch([Rec(time.time_ns() // 1_000_000, value=frame_with_schema_id(schema_id))])
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), client_id)
-        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
+        response: Any = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
@@ -121,7 +125,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
         eventually(lambda: "2 clients wait" in active_condition_details(proxy).get(CONDITION, ""), what="both clients")
         kind = "schemas by id and their references"  # the survey of subjects fails too, in either order
         eventually(lambda: kind in active_condition_details(proxy)[CONDITION], what=kind)
-        detail = wait_until_begun(proxy, CONDITION, web_ui)
+        detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
         assert detail.startswith("registry main has no usable response for ")
         assert f"{kind}: " in detail or f"{kind} and " in detail
         assert "2 clients wait (billing from 127.0.0.1, shipping from 127.0.0.1), topic " + topic in detail
@@ -151,7 +155,7 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, failing_registry.here.url)
     try:
         proxy.start()
-        detail = wait_until_begun(proxy, CONDITION, web_ui)
+        detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
         http_response = (
             "registry main has no usable response for the newest schemas of subjects: the registry failed (HTTP 500); "
         )
@@ -181,7 +185,7 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
         failing_registry.fails = lambda path: path.partition("?")[0].endswith("/versions")
         producer = RetryingProducer(proxy, topic, "billing", known)
         try:
-            detail = wait_until_begun(proxy, CONDITION, web_ui)
+            detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
         finally:
             producer.stop()
         http_response = (
@@ -222,7 +226,7 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
         eventually(
             lambda: "1 client waits" in active_condition_details(proxy).get(CONDITION, ""), 30, "a client that waits"
         )
-        wait_until_begun(proxy, CONDITION, web_ui)
+        wait_until_condition_begun(proxy, CONDITION, web_ui)
         kind = "schemas by id and their references"
         eventually(
             lambda: kind in active_condition_details(proxy).get(CONDITION, ""),
@@ -246,7 +250,7 @@ def test_a_newest_schema_that_cannot_be_used_is_a_condition(
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", subject="topic")
     try:
         proxy.start()
-        assert subject in wait_until_begun(proxy, "schema_unusable", web_ui)
+        assert subject in wait_until_condition_begun(proxy, "schema_unusable", web_ui)
         assert proxy.get("/readyz")[0] == 200
     finally:
         proxy.stop()

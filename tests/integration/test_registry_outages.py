@@ -54,7 +54,7 @@ class FaultyRegistryFront:
         self.here.over.wait(0.1)
         return self._through(client, head)
 
-    def drip_headers(self, client: socket.socket, _head: bytes) -> None:
+    def send_headers_slowly(self, client: socket.socket, _head: bytes) -> None:
         self.here.send_byte_by_byte(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000)
 
 
@@ -114,7 +114,7 @@ def send_record(proxy: ProxyProcess, topic: str, value: bytes, source: str = "")
         data = batch([Rec(time.time_ns() // 1_000_000, value=value)])
         began = time.monotonic()
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
+        response: Any = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
         took = time.monotonic() - began
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or "", took
@@ -127,7 +127,7 @@ def frame_with_schema_id(schema_id: int, data: bytes = b"x") -> bytes:
 FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
     "hangs": (lambda front: front.withhold_response, "no response within 2 s"),
     "hangs after headers": (lambda front: front.hang_after_headers, "no response within 2 s"),
-    "drips": (lambda front: front.drip_headers, "no response within 2 s"),
+    "drips": (lambda front: front.send_headers_slowly, "no response within 2 s"),
     "429": (
         lambda _: lambda client, _: client.sendall(http_response("429 No", b"", "Retry-After: 1")),
         "the registry limits the request rate (HTTP 429)",
@@ -154,7 +154,7 @@ FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
+def test_each_registry_fault_is_reported_as_an_outage_that_ends_with_it(
     fault: str,
     faulty_registry: FaultyRegistryFront,
     proxy: ProxyProcess,

@@ -129,7 +129,7 @@ def terminal_output(proxy: ProxyProcess, *command: str) -> str:
     return done.stdout + done.stderr
 
 
-def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
+def collect_all_shown_texts(proxy: ProxyProcess, topic: str) -> dict[str, str]:
     """Return everything that is shown, by place."""
     admin = proxy.admin.removeprefix("http://")
     events = str(proxy.config["violations"]["file"])
@@ -159,7 +159,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
     proxy.process.send_signal(signal.SIGUSR1)
     proxy.wait_for_line("most recent call first")
 
-    found = everything_shown(proxy, topic)
+    found = collect_all_shown_texts(proxy, topic)
 
     assert all("app" in found[where] for where in ("web UI", "events", "who", "who, of a file", "top"))
     for where, text in found.items():
@@ -175,7 +175,7 @@ def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: 
     proxy.wait_for_violations(topic, 1)
     eventually(lambda: "script" in proxy.get("/metrics")[1], what="a label that names the client")
 
-    found = everything_shown(proxy, topic)
+    found = collect_all_shown_texts(proxy, topic)
 
     for where, text in found.items():
         for raw in RAW:

@@ -71,7 +71,7 @@ def produce_entry(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     return response["responses"][0]["partition_responses"][0]
 
 
-def rejected_by_the_proxy(proxy: ProxyProcess, topic: str) -> int:
+def count_violations_of_topic(proxy: ProxyProcess, topic: str) -> int:
     return len(proxy.violations_of(topic))
 
 
@@ -93,9 +93,10 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
 
     for topic in (bounded, compacted, small):
         eventually(
-            lambda topic=topic: rejected_by_the_proxy(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}"
+            lambda topic=topic: count_violations_of_topic(proxy, topic) == 1,
+            what=f"a rejection by the proxy for {topic}",
         )
-    assert rejected_by_the_proxy(proxy, append_time) == 0
+    assert count_violations_of_topic(proxy, append_time) == 0
 
 
 def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -104,16 +105,16 @@ def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: P
     assert produce_entry(proxy, topic, ahead)["error_code"] == 0
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
-    response_until(proxy, topic, "timestamp_in_future", ahead)
+    produce_until_rejected_for(proxy, topic, "timestamp_in_future", ahead)
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
     eventually(lambda: produce_entry(proxy, topic, ahead)["error_code"] == 0, what="log append time")
 
     alter_topic(kafka_bootstrap, topic, cleanup_policy="compact")
-    response_until(proxy, topic, "null_key", Rec(now_ms(), key=None))
+    produce_until_rejected_for(proxy, topic, "null_key", Rec(now_ms(), key=None))
 
 
-def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
+def produce_until_rejected_for(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
     """Send until the proxy itself rejects the record for that reason; before that the broker may reject it."""
 
     def has_rejected_record() -> bool:
@@ -123,7 +124,7 @@ def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) ->
     eventually(has_rejected_record, what="a rejection by the proxy")
 
 
-def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_stricter_bound_of_broker_and_file_applies(kafka_bootstrap: str, tmp_path: Path) -> None:
     loose = create_topic(kafka_bootstrap, UNVALIDATED)
     strict = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "60000"})
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
@@ -131,7 +132,7 @@ def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Pa
         process.start()
         by_file = produce_entry(process, loose, Rec(now_ms() + 2 * HOUR))
         by_broker = produce_entry(process, strict, Rec(now_ms() + HOUR // 2))
-        eventually(lambda: rejected_by_the_proxy(process, loose) + rejected_by_the_proxy(process, strict) == 2)
+        eventually(lambda: count_violations_of_topic(process, loose) + count_violations_of_topic(process, strict) == 2)
     finally:
         process.stop()
 
@@ -148,7 +149,7 @@ def test_an_impossible_topic_name_does_not_break_later_lookups(kafka_bootstrap: 
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
 
-    response_until(proxy, topic, "timestamp_in_future", ahead)
+    produce_until_rejected_for(proxy, topic, "timestamp_in_future", ahead)
 
 
 @pytest.mark.long

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.bounds.resident import proportional_bytes, status_bytes
+from tests.bounds.resident import process_status_bytes, proportional_set_size
 
 # Reading smaps_rollup blocks the process for milliseconds. Doing so every second would affect one in a hundred of the
 # small client's requests, and therefore its p99.
@@ -15,26 +15,28 @@ TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldResources:
+class ResourceUsage:
     """Resident and proportional memory (bytes), and descriptors."""
 
     resident: int
     proportional: int
     descriptors: int
 
-    def at_least(self, other: "HeldResources") -> "HeldResources":
+    def at_least(self, other: "ResourceUsage") -> "ResourceUsage":
         """Return the higher value of each field."""
-        return HeldResources(
+        return ResourceUsage(
             max(self.resident, other.resident),
             max(self.proportional, other.proportional),
             max(self.descriptors, other.descriptors),
         )
 
 
-def resources_of(pid: int) -> HeldResources:
+def measure_resources(pid: int) -> ResourceUsage:
     """Return the current values."""
-    return HeldResources(
-        status_bytes(pid, "VmRSS"), proportional_bytes(pid), sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+    return ResourceUsage(
+        process_status_bytes(pid, "VmRSS"),
+        proportional_set_size(pid),
+        sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()),
     )
 
 
@@ -51,7 +53,7 @@ class PeakResources:
         self._pid = pid
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
-        self.held = HeldResources(0, 0, 0)
+        self.held = ResourceUsage(0, 0, 0)
 
     def __enter__(self) -> Self:
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
@@ -61,9 +63,9 @@ class PeakResources:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        mark = HeldResources(status_bytes(self._pid, "VmHWM"), 0, 0)
-        self.held = self.held.at_least(resources_of(self._pid)).at_least(mark)
+        mark = ResourceUsage(process_status_bytes(self._pid, "VmHWM"), 0, 0)
+        self.held = self.held.at_least(measure_resources(self._pid)).at_least(mark)
 
     def _look(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            self.held = self.held.at_least(resources_of(self._pid))
+            self.held = self.held.at_least(measure_resources(self._pid))

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
 from tests.pipeline.repeated_command import MASTER, run_and_return_status
@@ -69,7 +69,7 @@ class RepeatedCommand:
         command = [sys.executable, "-m", module, *map(str, self._files), settings, str(self._runs_in)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
+            command_killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
         )
         RepeatedCommand.started.append(self)
 
@@ -142,7 +142,7 @@ def kill_command_when(reached: Callable[[], bool], folder: Path, *arguments: str
     """Start the command, and kill it with all its child processes (SIGKILL) as soon as `reached` returns true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            killed_with_parent([COMMAND, *arguments, "--master", MASTER]),
+            command_killed_with_parent([COMMAND, *arguments, "--master", MASTER]),
             stdout=log,
             stderr=log,
             start_new_session=True,

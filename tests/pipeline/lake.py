@@ -13,7 +13,7 @@ from typing import Any
 import pyspark
 
 from sluicegate.pipeline.runs.tables import TableFormat, maven_package_of, minor_version_of, table_location
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 
 JARS = Path(__file__).parent.parent.parent / ".tables" / minor_version_of(pyspark.__version__)
@@ -61,7 +61,7 @@ class _Reader:
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(_settings()))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
+            command_killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
         )
         atexit.register(self._end)
 

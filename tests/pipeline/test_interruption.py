@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
 from tests.pipeline.events import write_event_files
@@ -37,7 +37,7 @@ def run_with_signal(
     a process of its session is left.
     """
     process = subprocess.Popen(
-        killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
+        command_killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -80,7 +80,9 @@ def large_topic(kafka_bootstrap: str) -> str:
 
 def test_interruption_before_session_start_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        killed_with_parent([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
+        command_killed_with_parent(
+            [COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]
+        ),
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,

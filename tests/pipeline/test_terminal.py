@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.pipeline.source.progress_line import ReadOffsets
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_in_new_process
 from tests.pipeline.large_partition import large_partition
@@ -35,7 +35,7 @@ def run_in_terminal(width: int, *arguments: str) -> str:
     """Run a command in a terminal of this width and return its output."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    command = killed_with_parent([COMMAND, *arguments, "--master", "local[2]"])
+    command = command_killed_with_parent([COMMAND, *arguments, "--master", "local[2]"])
     process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=ENVIRONMENT)
     os.close(its)
     message = b""

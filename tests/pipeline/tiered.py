@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
-from tests.oracle.java_program import compiled
+from tests.oracle.java_program import compile_java_sources
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch
@@ -18,7 +18,7 @@ _VALUE_BYTES, _BATCH = 1000, 100
 
 def tiered_kafka(folder: Path, slow_ms: int) -> Kafka:
     """Return a broker to start. Every second read of a remote segment takes `slow_ms`."""
-    classes = compiled(kafka_folder(KAFKA_NEW), _STORE)
+    classes = compile_java_sources(kafka_folder(KAFKA_NEW), _STORE)
     remote = {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "SlowRemoteStore",

@@ -21,7 +21,7 @@ from sluicegate.protocol.response_walks import error_code_position, error_codes_
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEWEST
 from tests.protocol.messages.test_against_kafka import kafka_release_with_version
-from tests.wire.cost import cpu_seconds_of_call
+from tests.wire.cost import measure_cpu_seconds
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.unparsed_messages import TXN_OFFSET_COMMIT_RESPONSE
 
@@ -76,7 +76,7 @@ def test_metadata_with_many_empty_topics_is_read_in_linear_time(version: int) ->
     topic = {"error_code": 3, "name": "", "partitions": []}
     few, many = (metadata_response([topic] * count, version) for count in (100, 9000))
 
-    assert cpu_seconds_of_call(lambda: topics_in_metadata_response(many, version, 0)) < 400 * cpu_seconds_of_call(
+    assert measure_cpu_seconds(lambda: topics_in_metadata_response(many, version, 0)) < 400 * measure_cpu_seconds(
         lambda: topics_in_metadata_response(few, version, 0)
     )
 

@@ -15,7 +15,7 @@ from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, Outage, SchemaError, Side
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
-from tests.oracle.java_serializers import GlueValue, glue_values
+from tests.oracle.java_serializers import GlueValue, write_glue_values_in_java
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import count_evaluation_steps
 
@@ -54,7 +54,7 @@ def test_validates_values_of_aws_glue_serializers_by_registered_schemas(tmp_path
         )
         for compression in ("NONE", "ZLIB")
     ]
-    written = glue_values(values)
+    written = write_glue_values_in_java(values)
     for value, (_, text) in zip(values, written, strict=True):
         (tmp_path / f"{value.version}.{SUFFIXES[value.language]}").write_text(text)
     rule = glue_folder_rule(tmp_path)

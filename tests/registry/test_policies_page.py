@@ -24,7 +24,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Part, RuledRecord
 from sluicegate.validation.validated_request import ValidatedRequest
 from tests.broker.certificates import Authority
-from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validate_sent
+from tests.docs.test_policies import ELSEWHERE, EXAMPLES, NOW, SentRequest, rule_names_in, validate_request_of_client
 from tests.registry.apicurio import ApicurioServer
 from tests.registry.relay import registry_relay_with_login, server_context
 from tests.registry.stand_in import FakeHttpServer, http_response
@@ -134,25 +134,34 @@ def test_every_rule_of_the_policies_page_accepts_and_rejects_as_documented(
     assert rule_names_in(example) == ["body", "key", "positive", "ours"], "add cases for the new example here"
     assert config.registries["main"].username == "sluicegate"
 
-    assert rejecting_and_reporting_rules(validate_sent(rulebook, make_payment_request(schema_id))) == ([], [])
+    assert rejecting_and_reporting_rules(validate_request_of_client(rulebook, make_payment_request(schema_id))) == (
+        [],
+        [],
+    )
     assert rejecting_and_reporting_rules(
-        validate_sent(rulebook, make_payment_request(schema_id, b'{"amount": "5"}'))
+        validate_request_of_client(rulebook, make_payment_request(schema_id, b'{"amount": "5"}'))
     ) == (
         ["body"],
         ["positive"],
     )
-    assert rejecting_and_reporting_rules(validate_sent(rulebook, make_payment_request(schema_id + 1000))) == (
+    assert rejecting_and_reporting_rules(
+        validate_request_of_client(rulebook, make_payment_request(schema_id + 1000))
+    ) == (
         ["body"],
         [],
     )
-    assert rejecting_and_reporting_rules(validate_sent(rulebook, make_payment_request(schema_id, key=b"7"))) == (
+    assert rejecting_and_reporting_rules(
+        validate_request_of_client(rulebook, make_payment_request(schema_id, key=b"7"))
+    ) == (
         ["key"],
         [],
     )
     assert rejecting_and_reporting_rules(
-        validate_sent(rulebook, make_payment_request(schema_id, b'{"amount": -5}'))
+        validate_request_of_client(rulebook, make_payment_request(schema_id, b'{"amount": -5}'))
     ) == ([], ["positive"])
-    assert rejecting_and_reporting_rules(validate_sent(rulebook, make_payment_request(schema_id, currency=b"USD"))) == (
+    assert rejecting_and_reporting_rules(
+        validate_request_of_client(rulebook, make_payment_request(schema_id, currency=b"USD"))
+    ) == (
         ["ours"],
         [],
     )
@@ -171,7 +180,7 @@ def test_expression_on_avro_works_as_documented(
         fastavro.schemaless_writer(written, schema, {"amount": amount, "lines": [{"sku": sku}]})
         value = b"\0" + schema_id.to_bytes(4) + written.getvalue()
         return rejecting_and_reporting_rules(
-            validate_sent(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),)))
+            validate_request_of_client(rulebook, SentRequest("orders.eu", (Rec(NOW, b"k", value),)))
         )[0]
 
     for each in (
@@ -195,7 +204,9 @@ def test_registry_conditions_apply_as_documented(example: str) -> None:
 
         def names_of_rejecting_rules(rulebook: Rulebook, value: bytes) -> list[str]:
             return rejecting_and_reporting_rules(
-                validate_sent(rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+                validate_request_of_client(
+                    rulebook, SentRequest("contracts.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),))
+                )
             )[0]
 
         for rulebook in rulebooks:
@@ -212,7 +223,7 @@ def test_rules_inside_a_schema_apply_as_documented(example: str) -> None:
     with proxy_and_audit_rulebooks(example, "people.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
             found = [
-                validate_sent(rulebook, SentRequest("people.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
+                validate_request_of_client(rulebook, SentRequest("people.eu", (Rec(NOW, b"k", b"\0\0\0\0\7" + value),)))
                 for value in (b"{}", b'{"age": 20}', b'{"age": 18}', b'{"age": 17}')
             ]
             assert [rejecting_and_reporting_rules(each)[0] for each in found] == [[], [], [], ["inside"]]
@@ -230,7 +241,7 @@ def test_schema_constraints_apply_as_documented(example: str) -> None:
     with proxy_and_audit_rulebooks(example, "shop.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
             found = [
-                validate_sent(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
+                validate_request_of_client(rulebook, SentRequest("shop.eu", (Rec(NOW, b"k", b"\0\0\0\0\7\0" + lines),)))
                 for lines in (b"", b"\n\5\n\3abc", b"\n\5\n\3abc\n\4\n\2ab")
             ]
             assert [rejecting_and_reporting_rules(each)[0] for each in found] == [[], [], ["constraints"]]
@@ -251,10 +262,12 @@ def test_tagged_fields_are_masked_as_documented(example: str) -> None:
     body = {"schemaType": "AVRO", "schema": json.dumps(schema)}
     with proxy_and_audit_rulebooks(example, "customers.eu-value", body) as rulebooks:
         for rulebook in rulebooks:
-            found = validate_sent(rulebook, customer_request({"mail": "me@example.com", "notes": {"private": None}}))
+            found = validate_request_of_client(
+                rulebook, customer_request({"mail": "me@example.com", "notes": {"private": None}})
+            )
             assert found.masked[0, 0].rules == (("pii", 1),)
             assert rejecting_and_reporting_rules(
-                validate_sent(rulebook, customer_request({"mail": "m", "notes": {"private": "x"}}))
+                validate_request_of_client(rulebook, customer_request({"mail": "m", "notes": {"private": "x"}}))
             )[0] == ["contact"]
 
 

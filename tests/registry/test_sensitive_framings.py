@@ -24,9 +24,9 @@ from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.oracle.java_serializers import (
     GlueValue,
     apicurio_protobuf,
-    glue_values,
     read_apicurio_protobuf,
     read_glue_values,
+    write_glue_values_in_java,
 )
 from tests.registry.apicurio import ApicurioServer
 from tests.registry.test_apicurio_native import native_registry_rule, native_url, register_artifact
@@ -77,7 +77,7 @@ def test_aws_glue_deserializer_reads_masked_values(policy: FieldPolicy, tmp_path
         GlueValue(UUID(int=2), "JSON", b'{"type": "object"}', TEXT_OF_JSON),
         GlueValue(UUID(int=3), "PROTOBUF", file, new(mail="me@example.com", n=7).SerializeToString(), "R"),
     ]
-    written = glue_values(values)
+    written = write_glue_values_in_java(values)
     for value, (_, text) in zip(values, written, strict=True):
         (tmp_path / f"{value.version}.{SUFFIXES[value.language]}").write_text(text)
     rule = glue_folder_rule(tmp_path)

@@ -39,7 +39,13 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from tests.bounds.frames import request_header, sized_produce_request
-from tests.framing.cases import batch_builder, batch_with_payload, lz4_blocks, plain_payload, records_with_wrong_length
+from tests.framing.cases import (
+    batch_builder,
+    batch_with_payload,
+    lz4_blocks,
+    payload_of_two_records,
+    records_with_wrong_length,
+)
 from tests.oracle.validator_cases import NOW
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, LZ4, Rec, batch
@@ -86,13 +92,13 @@ BATCHES = [
     batch([Rec(NOW, headers=[(b"h", b"v")] * 20)]),
     batch([Rec(NOW)] * 500),
     batch_builder(records_with_wrong_length(1), LZ4)(NOW),
-    batch_with_payload(LZ4, lz4_blocks(plain_payload(), b"", b"hidden"))(NOW),
+    batch_with_payload(LZ4, lz4_blocks(payload_of_two_records(), b"", b"hidden"))(NOW),
 ]  # fmt: skip
 _NAMES = [each.name for each in fields(TopicPolicy) if each.init]
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None:
+def test_a_batch_that_the_fast_path_accepts_violates_no_policy_field(name: str) -> None:
     assert name in SAMPLES, (
         f"TopicPolicy.{name} is new. Add a policy with it to SAMPLES here, and batches that it is about to BATCHES. "
         "Until it is in READ_BY_FAST_PATH (validation/policy.py; OrdinaryRequests.add_topic reads it) or in "
@@ -174,7 +180,7 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(BytesQuestion)])
-def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
+def test_combining_byte_questions_keeps_every_field(name: str) -> None:
     assert name in ASKED, f"BytesQuestion.{name} is new: give a value for ASKED here"
     question = BytesQuestion(**{name: ASKED[name]})
 
@@ -189,7 +195,7 @@ def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
         assert asked.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(asked) == asked
 
 
-def test_the_record_limit_is_kept_when_questions_are_combined() -> None:
+def test_combining_ordinary_questions_keeps_the_record_limit() -> None:
     assert {each.name for each in fields(OrdinaryQuestions)} == {"key", "value", "most_records"}
     few = OrdinaryQuestions(most_records=5)
     assert few.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(few) == few

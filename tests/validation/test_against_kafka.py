@@ -10,15 +10,15 @@ from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import TIMED, Accepted, BadRecord
-from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, run_kafka_validator
 from tests.oracle.validator_cases import (
     NOW,
     Case,
     Cases,
+    batches_with_several_snappy_streams,
     damage_in_one_of_several_steps,
     damaged_compression,
     damaged_payloads,
-    further_streams,
     good_structures,
     mutated_compression,
 )
@@ -55,14 +55,14 @@ def _as_a_broker_says(bad: BadRecord) -> str:
         (damaged_compression, 1500),
         (damage_in_one_of_several_steps, 400),
         (mutated_compression, 3000),
-        (further_streams, 1000),
+        (batches_with_several_snappy_streams, 1000),
     ],
 )
 @pytest.mark.parametrize("seed", [1])
 def test_proxy_verdicts_equal_those_of_kafkas_validator(cases: Cases, count: int, seed: int) -> None:
     made = list(cases(random.Random(seed), count))
 
-    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_responses(made)]
+    answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in run_kafka_validator(made)]
 
     differences = [
         f"{case.case_line()[:2000]}  Kafka {answer[:300]!r}\n  ours  {mine[:300]!r}"

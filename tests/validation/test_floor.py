@@ -18,7 +18,7 @@ from sluicegate.validation.policy import EXEMPT, Framing, RehearsedBounds, TimeF
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.rules.rule import Client, Mode
 from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
-from tests.docs.test_policies import NOW, SentRequest, validate_sent, validated_batch
+from tests.docs.test_policies import NOW, SentRequest, validate_batch_of_client, validate_request_of_client
 from tests.framing.cases import AMBIGUOUS
 from tests.wire.batches import Rec
 
@@ -44,7 +44,7 @@ def rulebook_of_text(text: str) -> Rulebook:
 def validation_outcome_of_record(rulebook: Rulebook, topic: str, **record: Any) -> str:
     given = {"time": NOW, "key": b"k", "value": b"v", "client": "", "acks": -1} | record
     records = (Rec(given["time"], given["key"], given["value"]),)
-    found = validate_sent(
+    found = validate_request_of_client(
         rulebook, SentRequest(topic, records, acks=given["acks"], client=Client("a:1", given["client"]))
     )
     return "rejected" if found.rejected else "observed" if found.observed else "accepted"
@@ -197,13 +197,13 @@ def test_every_topic_key_is_covered_by_the_floor_tests() -> None:
 def test_no_topic_entry_allows_ambiguous_batches_past_the_floor(entry: str) -> None:
     for case in ("an empty raw block, lz4", "a record within a record, zstd"):
         data = AMBIGUOUS[case](NOW)
-        assert validated_batch(rulebook_of_text(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
+        assert validate_batch_of_client(rulebook_of_text(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
 
 
 def test_operator_defaults_can_change_the_framing_of_the_floor() -> None:
     rulebook = rulebook_of_text(f"{FLOOR}defaults: {{framing: broker}}")
 
-    assert not validated_batch(rulebook, "t", AMBIGUOUS["an empty raw block at the end, lz4"](NOW)).rejected
+    assert not validate_batch_of_client(rulebook, "t", AMBIGUOUS["an empty raw block at the end, lz4"](NOW)).rejected
 
 
 @pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
@@ -217,7 +217,7 @@ def test_no_topic_entry_disables_the_floor(entry: str) -> None:
 
 
 def test_time_fix_corrects_records_that_the_floor_would_reject() -> None:
-    found = validate_sent(
+    found = validate_request_of_client(
         rulebook_of_text(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
         SentRequest("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
     )

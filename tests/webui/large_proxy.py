@@ -114,7 +114,7 @@ class LargeProxy:
         }
 
 
-def policy_of(name: str) -> dict[str, Any]:
+def effective_policy(name: str) -> dict[str, Any]:
     """Return an effective policy (docs/web-ui.md)."""
     after = {"key": "message.timestamp.after.max.ms", "value": 600_000, "source": "cluster topic setting"}
     return {
@@ -144,7 +144,9 @@ def policy_changes() -> list[dict[str, Any]]:
 def serve_web_ui(proxy: LargeProxy, port: int = 0, token: str | None = None) -> "closing[AdminServer]":
     """Serve the web UI of `proxy` until the block ends."""
     password = None if token is None else Password("admin.token_file", SecretText(token), None)
-    site = Site(Access(HostPort("127.0.0.1", 1), password), proxy.read_state, policy_of, read_reloads=policy_changes)
+    site = Site(
+        Access(HostPort("127.0.0.1", 1), password), proxy.read_state, effective_policy, read_reloads=policy_changes
+    )
     status = Status()
     status.end(Condition.STARTING)
     return closing(AdminServer(HostPort("127.0.0.1", port), list, status, lambda: site))

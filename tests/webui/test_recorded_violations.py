@@ -21,7 +21,7 @@ from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.proxy.watching.test_recorded_listing import ALL
 from tests.proxy.watching.test_topic_violations import count_event_groups
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import policy_of
+from tests.webui.large_proxy import effective_policy
 from tests.webui.test_in_chromium import WAIT_MS, open_page
 from tests.webui.test_shared_fleet import StubCluster
 
@@ -54,13 +54,13 @@ def cluster() -> RecordedEvents:
 @pytest.fixture
 def address(cluster: RecordedEvents) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of, cluster)
+    site = Site(access, lambda _: state_with(view_with("a", {}), []), effective_policy, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     yield f"http://127.0.0.1:{server.port}/"
     server.close()
 
 
-def test_the_topic_is_read_when_somebody_chooses_a_range(
+def test_the_violation_topic_is_read_when_a_range_is_chosen(
     browser: Browser, cluster: RecordedEvents, address: str
 ) -> None:
     complaints: list[str] = []

@@ -20,7 +20,7 @@ from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from sluicegate.proxy.webui.site import Site
 from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import policy_of
+from tests.webui.large_proxy import effective_policy
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page, text_of
 
 pytestmark = needs_chromium
@@ -62,7 +62,7 @@ def start_admin_server(cluster: StubCluster) -> AdminServer:
         state = state_with(view_with("a", {}), [])
         return {**state, "time_ms": state["time_ms"] + round((time.monotonic() - began) * 1000)}
 
-    site = Site(access, read_state, policy_of, cluster)
+    site = Site(access, read_state, effective_policy, cluster)
     return AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
 
 
@@ -85,7 +85,7 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
     assert complaints == []
 
 
-def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
+def test_an_unreadable_fleet_shows_the_reason_and_the_remedy(browser: Browser) -> None:
     complaints: list[str] = []
     cluster = StubCluster("gate-presence: Unknown topic")
     server = start_admin_server(cluster)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from sluicegate.protocol.errors import ProtocolViolation
 
 
-def cpu_seconds_of_call(call: Callable[[], object], repeats: int = 5) -> float:
+def measure_cpu_seconds(call: Callable[[], object], repeats: int = 5) -> float:
     """Return the CPU time of a call in this thread (s), the minimum of several runs; a rejection is a normal end."""
     best = float("inf")
     for _ in range(repeats):

@@ -103,7 +103,7 @@ def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
 
 def seed_responses() -> list[bytes]:
     """Return a broker's responses to `ASKED`, as a seed."""
-    from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
+    from tests.bounds.stand_in_responses import MockBrokerResponses  # noqa: PLC0415
 
-    broker = StandInResponses({1: ("127.0.0.1", 9092)})
+    broker = MockBrokerResponses({1: ("127.0.0.1", 9092)})
     return [broker.response(asked[4:]) or build_frame(b"") for asked in ASKED]

@@ -11,7 +11,7 @@ from sluicegate.protocol.messages import cluster, fetch, handshake, produce, top
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEWEST, KAFKA_OLD
-from tests.oracle.kafka_messages import ask_kafka
+from tests.oracle.kafka_messages import run_kafka_message_program
 from tests.wire import fetch_response, share_messages, unparsed_messages
 
 MODULES = (
@@ -61,7 +61,9 @@ def test_messages_round_trip_through_kafka_in_each_version(release: str) -> None
     assert cases
     written = [schema.build(message.ours, version) for _, schema, version, message in cases]
 
-    results = ask_kafka(release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)])
+    results = run_kafka_message_program(
+        release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)]
+    )
 
     assert len(results) == len(cases)
     for (name, schema, version, message), ours, result in zip(cases, written, results, strict=True):

@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import DEFAULT_MAX_ELEMENTS, MessageSchema
 from tests.oracle.definitions import RandomMessage
 from tests.protocol.messages.test_against_kafka import kafka_release_with_version, message_schemas
-from tests.wire.cost import cpu_seconds_of_call
+from tests.wire.cost import measure_cpu_seconds
 from tests.wire.fetch_response import FETCH_RESPONSE
 from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
@@ -26,7 +26,7 @@ def test_rejects_unterminated_varint_in_bounded_time(digits: int) -> None:
     with pytest.raises(MalformedMessage, match="five bytes"):
         API_VERSIONS_REQUEST.parse(b"\xff" * digits, 3)
     short, long = b"\xff" * 100, b"\xff" * 400_000  # only the bytes that are copied
-    assert cpu_seconds_of_call(lambda: API_VERSIONS_REQUEST.parse(long, 3)) < 200 * cpu_seconds_of_call(
+    assert measure_cpu_seconds(lambda: API_VERSIONS_REQUEST.parse(long, 3)) < 200 * measure_cpu_seconds(
         lambda: API_VERSIONS_REQUEST.parse(short, 3)
     )
 

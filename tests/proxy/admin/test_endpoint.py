@@ -24,7 +24,7 @@ from sluicegate.proxy.reporting.metrics.collection import collect_metrics
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 
 _PATIENCE_SECONDS = 60
 _MUCH_SECONDS = 2
@@ -319,7 +319,7 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
         print("closed", flush=True)
         """
     process = subprocess.Popen(
-        killed_with_parent([sys.executable, "-c", textwrap.dedent(program)]),
+        command_killed_with_parent([sys.executable, "-c", textwrap.dedent(program)]),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.demo.running import introduction_lines
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
@@ -41,7 +41,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     demo = subprocess.Popen(
-        killed_with_parent(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+        command_killed_with_parent(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
     )
     os.close(its)
     os.set_blocking(ours, False)

@@ -6,7 +6,7 @@ from sluicegate.proxy.demo.display import LineDisplay, LiveTable, create_display
 from sluicegate.proxy.demo.results import OTHER_CLIENTS, DemoResults
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from tests.proxy.reporting.events.test_violation_writer import one_violation
+from tests.proxy.reporting.events.test_violation_writer import build_violation_event
 
 HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
 
@@ -21,7 +21,7 @@ def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
     results = DemoResults()
     for width in (60, 80, 120):
         before = screen_lines(results, width)
-        results.write(one_violation(client_id=SAMPLES[1].client_id, topic="payments"))
+        results.write(build_violation_event(client_id=SAMPLES[1].client_id, topic="payments"))
         after = screen_lines(results, width)
 
         assert len(before) == len(after)
@@ -31,7 +31,7 @@ def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
 
 def test_80_columns_show_the_sample_producers_without_cuts() -> None:
     results = DemoResults()
-    results.write(one_violation(client_id="legacy-billing", topic="payments"))
+    results.write(build_violation_event(client_id="legacy-billing", topic="payments"))
 
     shown = "\n".join(screen_lines(results, 80))
 
@@ -43,7 +43,7 @@ def test_80_columns_show_the_sample_producers_without_cuts() -> None:
 def test_client_ids_are_limited_and_escaped() -> None:
     results = DemoResults()
     for number in range(50):
-        results.write(one_violation(client_id=f"{number}{HOSTILE}"))
+        results.write(build_violation_event(client_id=f"{number}{HOSTILE}"))
 
     rows = list(results.rows())
     assert len(rows) <= 2 * len(SAMPLES)
@@ -59,7 +59,7 @@ def test_the_demo_prints_lines_to_a_pipe() -> None:
     console = Console(width=80, force_terminal=False, record=True, highlight=False, soft_wrap=True)
     display = create_display(console, results)
     assert isinstance(display, LineDisplay)
-    results.write(one_violation(client_id="checkout", topic="payments"))
+    results.write(build_violation_event(client_id="checkout", topic="payments"))
 
     display.update(Counters(accepted_records=3, accepted_partitions=2))
     display.end(Counters(accepted_records=3, accepted_partitions=2))

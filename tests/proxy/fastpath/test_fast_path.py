@@ -30,7 +30,7 @@ from tests.bounds.frames import (
     sized_produce_request,
     sized_request,
 )
-from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
+from tests.bounds.stand_in_responses import MockBrokerResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, Rec, batch
 
@@ -52,7 +52,7 @@ class RespondingPlaybook:
 
     def __init__(self, has_fast_path: bool, **settings: str) -> None:
         self.playbook = Playbook(has_fast_path, **_BOUNDS, **settings)
-        self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
+        self._broker = MockBrokerResponses({1: ("127.0.0.1", 9092)})
         self._seen = 0
 
     def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:

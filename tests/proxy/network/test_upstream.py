@@ -142,7 +142,7 @@ async def test_the_next_address_of_a_name_is_tried_while_the_first_is_silent(mon
         ("255.255.255.255", rf"^Multiple exceptions: .*Errno {errno.ECONNREFUSED}.*, .*Errno"),
     ],
 )
-async def test_of_several_addresses_of_a_name_each_reason_is_reported_once(
+async def test_connect_error_reports_each_distinct_address_failure_once(
     second: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = free_ports(1)

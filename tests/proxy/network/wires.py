@@ -26,7 +26,7 @@ from sluicegate.proxy.session.outlets import EventLoopFunctions, PeerInfo
 _PIECE = 1 << 16
 
 
-class ConnectionEvents:
+class ConnectionEventRecorder:
     """Owner and frame handler of one connection; records all events."""
 
     def __init__(self) -> None:
@@ -75,13 +75,13 @@ class ConnectionEvents:
 class PlainPeer:
     """A peer without TLS."""
 
-    async def shake_hands(self, peer: socket.socket) -> None: ...
+    async def run_handshake(self, peer: socket.socket) -> None: ...
 
-    def encrypted(self, data: bytes) -> bytes:
+    def ciphertext(self, data: bytes) -> bytes:
         """Return the bytes for the wire."""
         return data
 
-    def opened(self, data: bytes) -> bytes:
+    def decrypted_bytes(self, data: bytes) -> bytes:
         """Return the plain bytes."""
         return data
 
@@ -99,7 +99,7 @@ class TlsPeer:
         self.tls = proxy_and_peer_contexts()[1].wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
         self.has_ended = False
 
-    async def shake_hands(self, peer: socket.socket) -> None:
+    async def run_handshake(self, peer: socket.socket) -> None:
         """Run the handshake. Raises ssl.SSLError."""
         loop = asyncio.get_running_loop()
         while True:
@@ -111,14 +111,14 @@ class TlsPeer:
                 self.incoming.write(await loop.sock_recv(peer, _PIECE))
         await loop.sock_sendall(peer, self.outgoing.read())
 
-    def encrypted(self, data: bytes) -> bytes:
+    def ciphertext(self, data: bytes) -> bytes:
         """Return the bytes for the wire."""
         left = memoryview(data)
         while left:
             left = left[self.tls.write(left) :]
         return self.outgoing.read()
 
-    def opened(self, data: bytes) -> bytes:
+    def decrypted_bytes(self, data: bytes) -> bytes:
         """Return the plain bytes."""
         self.incoming.write(data)
         got = bytearray()
@@ -145,7 +145,7 @@ class ConnectionWithPeer:
     """One connection of the proxy, and its peer as a plain socket that may use TLS."""
 
     def __init__(
-        self, peer: socket.socket, speaks: PlainPeer | TlsPeer, connection: Connection, told: ConnectionEvents
+        self, peer: socket.socket, speaks: PlainPeer | TlsPeer, connection: Connection, told: ConnectionEventRecorder
     ) -> None:
         self.peer = peer
         self.speaks = speaks
@@ -159,34 +159,34 @@ class ConnectionWithPeer:
             while len(got) < count and not self.speaks.has_ended:
                 if not (piece := await loop.sock_recv(self.peer, min(count - len(got), _PIECE))):
                     break
-                got += self.speaks.opened(piece)
+                got += self.speaks.decrypted_bytes(piece)
         return bytes(got)
 
     async def send(self, data: bytes) -> None:
         """Send bytes from the peer."""
-        await self.send_raw(self.speaks.encrypted(data))
+        await self.send_raw(self.speaks.ciphertext(data))
 
     async def send_raw(self, data: bytes) -> None:
         """Send bytes that are already encrypted."""
         async with asyncio.timeout(20):
             await asyncio.get_running_loop().sock_sendall(self.peer, data)
 
-    def send_at_once(self, data: bytes) -> None:
+    def send_in_one_call(self, data: bytes) -> None:
         """Send few bytes from the peer in one call."""
-        self.peer.send(self.speaks.encrypted(data))
+        self.peer.send(self.speaks.ciphertext(data))
 
-    def will_reset(self) -> None:
+    def enable_reset_on_close(self) -> None:
         """Make the peer's close a reset."""
         self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-async def attach_natively(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+async def attach_native_socket(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
     sockets = native_sockets(asyncio.get_running_loop())
     assert sockets is not None
     sockets.attach(ours, protocol)
 
 
-async def attach_by_loop(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
+async def attach_event_loop_socket(ours: socket.socket, protocol: asyncio.BaseProtocol) -> None:
     await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, ours)
 
 
@@ -194,7 +194,7 @@ Attach = Callable[[socket.socket, asyncio.BaseProtocol], Coroutine[None, None, N
 
 
 async def connect_with_peer(attach: Attach, speaks: PlainPeer | TlsPeer) -> ConnectionWithPeer:
-    loop, told = asyncio.get_running_loop(), ConnectionEvents()
+    loop, told = asyncio.get_running_loop(), ConnectionEventRecorder()
     with socket.create_server(("127.0.0.1", 0)) as server:
         peer = socket.create_connection(server.getsockname())
         ours, _ = server.accept()
@@ -207,7 +207,7 @@ async def connect_with_peer(attach: Attach, speaks: PlainPeer | TlsPeer) -> Conn
     protocol = cast_to_asyncio_protocol(connection)
     if isinstance(speaks, TlsPeer):
         async with asyncio.TaskGroup() as both:
-            both.create_task(speaks.shake_hands(peer))
+            both.create_task(speaks.run_handshake(peer))
             handshake = both.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
         protocol = cast_to_asyncio_protocol(TlsSocket(handshake.result(), connection, new_encrypted_buffer()))
     await attach(ours, protocol)
@@ -217,34 +217,34 @@ async def connect_with_peer(attach: Attach, speaks: PlainPeer | TlsPeer) -> Conn
 Story = Callable[[ConnectionWithPeer], Coroutine[None, None, None]]
 _Run = Callable[[Coroutine[None, None, None]], None]
 _PLAIN: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]] = {
-    "native, asyncio": (asyncio.run, attach_natively, PlainPeer),
-    "native, uvloop": (uvloop.run, attach_natively, PlainPeer),
-    "uvloop's": (uvloop.run, attach_by_loop, PlainPeer),
+    "native, asyncio": (asyncio.run, attach_native_socket, PlainPeer),
+    "native, uvloop": (uvloop.run, attach_native_socket, PlainPeer),
+    "uvloop's": (uvloop.run, attach_event_loop_socket, PlainPeer),
 }
 _TLS: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]] = {
-    "TLS over native, asyncio": (asyncio.run, attach_natively, TlsPeer),
-    "TLS over native, uvloop": (uvloop.run, attach_natively, TlsPeer),
-    "TLS over uvloop's": (uvloop.run, attach_by_loop, TlsPeer),
+    "TLS over native, asyncio": (asyncio.run, attach_native_socket, TlsPeer),
+    "TLS over native, uvloop": (uvloop.run, attach_native_socket, TlsPeer),
+    "TLS over uvloop's": (uvloop.run, attach_event_loop_socket, TlsPeer),
 }
 
 
-def for_all_sockets(story: Story) -> Callable[..., None]:
+def run_with_all_socket_kinds(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with each kind of socket, with and without TLS."""
     return _of({**_PLAIN, **_TLS}, story)
 
 
-def for_tls_sockets(story: Story) -> Callable[..., None]:
+def run_with_tls_sockets(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with TLS only."""
     return _of(_TLS, story)
 
 
-def over_native_tls(story: Story) -> Callable[..., None]:
+def run_with_native_tls_sockets(story: Story) -> Callable[..., None]:
     """Make a test that runs a story with TLS over native sockets only."""
-    return _of({kind: told for kind, told in _TLS.items() if told[1] is attach_natively}, story)
+    return _of({kind: told for kind, told in _TLS.items() if told[1] is attach_native_socket}, story)
 
 
 def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]], story: Story) -> Callable[..., None]:
-    async def events_of_reset(attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
+    async def run_story_and_abort(attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
         wire = await connect_with_peer(attach, speaks())
         async with asyncio.timeout(30):
             await story(wire)
@@ -252,13 +252,13 @@ def _of(kinds: dict[str, tuple[_Run, Attach, type[PlainPeer | TlsPeer]]], story:
             wire.connection.abort()
             await wire.told.lost.wait()
 
-    could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is attach_by_loop}
+    could_be = {kind: told for kind, told in kinds.items() if HAS_NATIVE_SOCKETS or told[1] is attach_event_loop_socket}
 
     @pytest.mark.parametrize(("run", "attach", "speaks"), could_be.values(), ids=could_be)
-    def run_on_socket(run: _Run, attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
-        run(events_of_reset(attach, speaks))
+    def run_story_on_socket(run: _Run, attach: Attach, speaks: type[PlainPeer | TlsPeer]) -> None:
+        run(run_story_and_abort(attach, speaks))
 
-    return run_on_socket
+    return run_story_on_socket
 
 
 async def wait_until(is_so: Callable[[], object]) -> None:

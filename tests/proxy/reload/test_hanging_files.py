@@ -18,7 +18,7 @@ _AT_ONCE_SECONDS = 5.0
 _TOKEN = "open sesame"
 
 
-class Stage:
+class ProxyWithFiles:
     """A proxy without a cluster, and the files that its configuration names; `file` finds them by key."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,11 +49,11 @@ class Stage:
     def file(self, name: str) -> Path:
         return self.folder / name
 
-    def change_policies(self) -> None:
+    def append_comment_to_configuration(self) -> None:
         main = self.file("sluicegate.yaml")
         main.write_text(main.read_text() + "# another\n")
 
-    def check_admin_responds(self) -> None:
+    def assert_admin_responds_immediately(self) -> None:
         """Check that the admin endpoint answers every page immediately."""
         for path in ("/livez", "/metrics"):
             began_at = time.monotonic()
@@ -61,7 +61,7 @@ class Stage:
             assert status == 200, text
             assert time.monotonic() - began_at < _AT_ONCE_SECONDS
 
-    def stops_at_once(self) -> None:
+    def assert_stops_immediately(self) -> None:
         assert self.proxy.process is not None
         began_at = time.monotonic()
         self.proxy.terminate()
@@ -70,23 +70,23 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(tmp_path)
+def proxy_with_files(tmp_path: Path) -> Iterator[ProxyWithFiles]:
+    made = ProxyWithFiles(tmp_path)
     made.proxy.start(ready=False)
     yield made
     made.proxy.stop()
 
 
-def wait_for_file_check(_stage: Stage) -> None:
+def rely_on_periodic_file_check(_stage: ProxyWithFiles) -> None:
     """Do nothing: the proxy checks the file every second."""
 
 
-def ask_with_token(stage: Stage) -> None:
-    stage.proxy.get("/api/live")
+def request_with_token(proxy_with_files: ProxyWithFiles) -> None:
+    proxy_with_files.proxy.get("/api/live")
 
 
 @dataclass(frozen=True, slots=True)
-class NamedFile:
+class HangingFileCase:
     """A file, and what makes the proxy read it. `logged` is the log line while the file system hangs, None without one;
     none; `kept` is the one while it is a FIFO.
     """
@@ -94,21 +94,21 @@ class NamedFile:
     name: str
     logged: str | None
     kept: str
-    trigger: Callable[[Stage], None] = wait_for_file_check
+    trigger: Callable[[ProxyWithFiles], None] = rely_on_periodic_file_check
 
 
 _RELOAD, _TLS = "configuration rejected", "changed certificates rejected"
 _UNUSABLE = '"condition": "file_unusable"'
 _NO_POLICY_FILE = "policy files missing"
 FILES = {
-    "configuration": NamedFile("sluicegate.yaml", _RELOAD, _RELOAD),
-    "topics": NamedFile("teams/a.yaml", _RELOAD, _RELOAD),
-    "schema": NamedFile("schema.json", _RELOAD, _NO_POLICY_FILE, Stage.change_policies),
-    "certificate": NamedFile("own.crt", _TLS, _UNUSABLE),
-    "key": NamedFile("own.key", _TLS, _UNUSABLE),
-    "trusted": NamedFile("ca.pem", _TLS, _UNUSABLE),
-    "own certificate": NamedFile("ours.crt", _TLS, _UNUSABLE),
-    "token": NamedFile("token", None, _UNUSABLE, ask_with_token),
+    "configuration": HangingFileCase("sluicegate.yaml", _RELOAD, _RELOAD),
+    "topics": HangingFileCase("teams/a.yaml", _RELOAD, _RELOAD),
+    "schema": HangingFileCase("schema.json", _RELOAD, _NO_POLICY_FILE, ProxyWithFiles.append_comment_to_configuration),
+    "certificate": HangingFileCase("own.crt", _TLS, _UNUSABLE),
+    "key": HangingFileCase("own.key", _TLS, _UNUSABLE),
+    "trusted": HangingFileCase("ca.pem", _TLS, _UNUSABLE),
+    "own certificate": HangingFileCase("ours.crt", _TLS, _UNUSABLE),
+    "token": HangingFileCase("token", None, _UNUSABLE, request_with_token),
 }
 _SHORT = ("configuration", "own certificate", "token")  # one for each way of reading: a reload, TLS, a request
 
@@ -116,63 +116,65 @@ _SHORT = ("configuration", "own certificate", "token")  # one for each way of re
 @pytest.mark.parametrize(
     "which", [pytest.param(which, marks=() if which in _SHORT else pytest.mark.long) for which in FILES]
 )
-def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> None:
+def test_fifo_in_place_of_file_does_not_block_proxy(which: str, proxy_with_files: ProxyWithFiles) -> None:
     named = FILES[which]
-    path = stage.file(named.name)
+    path = proxy_with_files.file(named.name)
     content = path.read_bytes()
     path.unlink()
     os.mkfifo(path)
 
-    named.trigger(stage)
+    named.trigger(proxy_with_files)
 
-    line = stage.proxy.wait_for_line(named.kept)
+    line = proxy_with_files.proxy.wait_for_line(named.kept)
     assert str(path) in line
     assert named.kept == _NO_POLICY_FILE or "expected a regular file, found a FIFO" in line
-    stage.check_admin_responds()
+    proxy_with_files.assert_admin_responds_immediately()
     path.unlink()
     path.write_bytes(content)
-    stage.change_policies()
-    stage.proxy.wait_for_line("configuration reloaded")
-    stage.check_admin_responds()
-    stage.stops_at_once()
+    proxy_with_files.append_comment_to_configuration()
+    proxy_with_files.proxy.wait_for_line("configuration reloaded")
+    proxy_with_files.assert_admin_responds_immediately()
+    proxy_with_files.assert_stops_immediately()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", FILES)
-def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which: str, stage: Stage) -> None:
+def test_hanging_file_system_does_not_block_proxy_and_file_is_read_later(
+    which: str, proxy_with_files: ProxyWithFiles
+) -> None:
     named = FILES[which]
-    path = stage.file(named.name)
+    path = proxy_with_files.file(named.name)
     hangs = path.with_name(path.name + ".hangs")
     hangs.touch()
     path.write_bytes(path.read_bytes() + b"\n")
 
-    named.trigger(stage)
+    named.trigger(proxy_with_files)
 
     if named.logged is not None:
-        line = stage.proxy.wait_for_line(named.logged)
+        line = proxy_with_files.proxy.wait_for_line(named.logged)
         assert str(path) in line
         assert "its file system has not responded" in line
-    stage.check_admin_responds()
+    proxy_with_files.assert_admin_responds_immediately()
     hangs.unlink()
-    stage.change_policies()
-    stage.proxy.wait_for_line("configuration reloaded")
+    proxy_with_files.append_comment_to_configuration()
+    proxy_with_files.proxy.wait_for_line("configuration reloaded")
     if named.logged == _TLS:
-        stage.proxy.wait_for_line("certificates reloaded")
-    eventually(lambda: "rejected" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
-    stage.check_admin_responds()
-    stage.stops_at_once()
+        proxy_with_files.proxy.wait_for_line("certificates reloaded")
+    eventually(lambda: "rejected" not in proxy_with_files.proxy.get("/readyz")[1], what="/readyz without the file")
+    proxy_with_files.assert_admin_responds_immediately()
+    proxy_with_files.assert_stops_immediately()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", ["configuration", "certificate", "token"])
-def test_while_a_file_system_hangs_the_proxy_stops_at_once(which: str, stage: Stage) -> None:
+def test_proxy_stops_immediately_while_file_system_hangs(which: str, proxy_with_files: ProxyWithFiles) -> None:
     named = FILES[which]
-    path = stage.file(named.name)
+    path = proxy_with_files.file(named.name)
     path.with_name(path.name + ".hangs").touch()
     path.write_bytes(path.read_bytes() + b"\n")
 
-    named.trigger(stage)
+    named.trigger(proxy_with_files)
     if named.logged is not None:
-        stage.proxy.wait_for_line(named.logged)
+        proxy_with_files.proxy.wait_for_line(named.logged)
 
-    stage.stops_at_once()
+    proxy_with_files.assert_stops_immediately()

@@ -47,15 +47,15 @@ def address_book() -> AddressBook:
 
 
 @pytest.fixture
-def rewriter(address_book: AddressBook) -> ResponseRewriter:
+def response_rewriter(address_book: AddressBook) -> ResponseRewriter:
     return ResponseRewriter(address_book, TopicNames())
 
 
 def rewrite_response(
-    rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int
+    response_rewriter: ResponseRewriter, key: ApiKey, schema: MessageSchema, value: Value, version: int
 ) -> Value:
     header = build_response_header(7, APIS[key].response_header_version(version))
-    frame = b"".join(rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
+    frame = b"".join(response_rewriter.rewrite(key, version, bytearray(header + schema.build(value, version))))
     assert frame.startswith(header)
     assert b"upstream" not in frame
     return schema.parse(frame[len(header) :], version)
@@ -63,12 +63,14 @@ def rewrite_response(
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 def test_metadata_responses_advertise_the_proxys_addresses(
-    version: int, rewriter: ResponseRewriter, address_book: AddressBook
+    version: int, response_rewriter: ResponseRewriter, address_book: AddressBook
 ) -> None:
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
 
-    found = rewrite_response(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {**rest, "brokers": brokers}, version)
+    found = rewrite_response(
+        response_rewriter, ApiKey.METADATA, METADATA_RESPONSE, {**rest, "brokers": brokers}, version
+    )
 
     assert [(b["node_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (b["node_id"], b["host"], b["port"]) for b in REWRITTEN
@@ -82,29 +84,31 @@ def test_metadata_responses_advertise_the_proxys_addresses(
 @pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
 @pytest.mark.parametrize(("node", "host", "port", "error"), [(1, "proxy", 19101, 0), (NOT_OFFERED, "", -1, 15)])
 def test_find_coordinator_responses_advertise_the_proxys_addresses(
-    version: int, node: int, host: str, port: int, error: int, rewriter: ResponseRewriter
+    version: int, node: int, host: str, port: int, error: int, response_rewriter: ResponseRewriter
 ) -> None:
     told: dict[str, Any] = {"error_code": 0, "node_id": node, "host": f"upstream-{node}", "port": UPSTREAM_PORT}
     value: Value = {"coordinators": [{"key": "g", "error_message": None, **told}]} if version >= 4 else told
 
-    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
+    found = rewrite_response(response_rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
     coordinator = found["coordinators"][0] if version >= 4 else found
     assert (coordinator["host"], coordinator["port"], coordinator["error_code"]) == (host, port, error)
 
 
-def test_a_missing_coordinator_is_forwarded_unchanged(rewriter: ResponseRewriter) -> None:
+def test_a_missing_coordinator_is_forwarded_unchanged(response_rewriter: ResponseRewriter) -> None:
     none = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
-    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
+    found = rewrite_response(response_rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, none, 2)
     assert {name: found[name] for name in none} == none
 
 
 @pytest.mark.parametrize("version", DESCRIBE_CLUSTER_REQUEST.versions)
-def test_describe_cluster_responses_advertise_the_proxys_addresses(version: int, rewriter: ResponseRewriter) -> None:
+def test_describe_cluster_responses_advertise_the_proxys_addresses(
+    version: int, response_rewriter: ResponseRewriter
+) -> None:
     brokers = [{"broker_id": b["node_id"], **{k: v for k, v in b.items() if k != "node_id"}} for b in BROKERS]
     value = {"throttle_time_ms": 0, "error_code": 0, "cluster_id": "c", "brokers": brokers}
 
-    found = rewrite_response(rewriter, ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, value, version)
+    found = rewrite_response(response_rewriter, ApiKey.DESCRIBE_CLUSTER, DESCRIBE_CLUSTER_RESPONSE, value, version)
 
     assert [(b["broker_id"], b["host"], b["port"]) for b in found["brokers"]] == [
         (1, "proxy", 19101),
@@ -118,28 +122,30 @@ def test_describe_cluster_responses_advertise_the_proxys_addresses(version: int,
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_share_responses_advertise_the_proxys_addresses(
-    key: ApiKey, schema: MessageSchema, version: int, rewriter: ResponseRewriter
+    key: ApiKey, schema: MessageSchema, version: int, response_rewriter: ResponseRewriter
 ) -> None:
     value = RandomMessage(KAFKA_NEW, schema.name, version, 2).ours | {"node_endpoints": BROKERS}
 
-    found = rewrite_response(rewriter, key, schema, value, version)
+    found = rewrite_response(response_rewriter, key, schema, value, version)
 
     assert found["node_endpoints"] == REWRITTEN
 
 
 @pytest.mark.parametrize("version", range(10, 14))
-def test_the_node_endpoints_of_a_produce_response_are_rewritten(version: int, rewriter: ResponseRewriter) -> None:
+def test_the_node_endpoints_of_a_produce_response_are_rewritten(
+    version: int, response_rewriter: ResponseRewriter
+) -> None:
     body = PRODUCE_RESPONSE.build({"responses": [], "throttle_time_ms": 5, "node_endpoints": BROKERS}, version)
     walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
 
-    tail = rewriter.produce_tail(walked.tail, None)
+    tail = response_rewriter.produce_tail(walked.tail, None)
 
     found = PRODUCE_RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
 
 
-def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
+def build_api_versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
     offered = [{"api_key": k, "min_version": low, "max_version": high} for k, low, high in keys]
     body = API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
     return bytearray(build_response_header(1, 0) + body)
@@ -147,7 +153,9 @@ def versions_response(version: int, *keys: tuple[int, int, int]) -> bytearray:
 
 @pytest.mark.parametrize("version", API_VERSIONS_REQUEST.versions)
 def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int) -> None:
-    frame = versions_response(version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5))
+    frame = build_api_versions_response(
+        version, (0, 0, 99), (1, 4, 18), (18, 0, 4), (12345, 0, 1), (2, 50, 60), (3, 0, 5)
+    )
 
     found = API_VERSIONS_RESPONSE.parse(b"".join(limit_to_supported_versions(version, frame))[4:], version)
 
@@ -159,14 +167,14 @@ def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int)
     ]
 
 
-def test_a_rejected_version_is_read_as_version_0() -> None:
+def test_unsupported_version_response_is_parsed_as_version_0() -> None:
     frame = bytearray(unsupported_api_versions(9, max_version=3))
 
     assert b"".join(limit_to_supported_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
 
 
-def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
+def test_malformed_unsupported_version_response_is_replaced() -> None:
     """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
@@ -174,7 +182,7 @@ def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_topics_of_a_metadata_response_become_known(version: int, address_book: AddressBook) -> None:
+def test_topic_names_are_learned_from_metadata_response(version: int, address_book: AddressBook) -> None:
     names = TopicNames()
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
@@ -187,17 +195,19 @@ def test_topics_of_a_metadata_response_become_known(version: int, address_book: 
 
 @pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
 def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
-    host: str, port: int, rewriter: ResponseRewriter, address_book: AddressBook
+    host: str, port: int, response_rewriter: ResponseRewriter, address_book: AddressBook
 ) -> None:
     broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
     coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
     coordinator.pop("rack")
     value = RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": broken}
 
-    told = rewrite_response(rewriter, ApiKey.METADATA, METADATA_RESPONSE, {"brokers": broken, "topics": []}, 12)
-    shared = rewrite_response(rewriter, ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, value, 1)
+    told = rewrite_response(
+        response_rewriter, ApiKey.METADATA, METADATA_RESPONSE, {"brokers": broken, "topics": []}, 12
+    )
+    shared = rewrite_response(response_rewriter, ApiKey.SHARE_FETCH, SHARE_FETCH_RESPONSE, value, 1)
     found = rewrite_response(
-        rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, {"coordinators": [coordinator]}, 4
+        response_rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, {"coordinators": [coordinator]}, 4
     )["coordinators"][0]
 
     assert told["brokers"] == shared["node_endpoints"] == REWRITTEN[1:]
@@ -205,15 +215,15 @@ def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
     assert address_book.node_ids == [2]
 
 
-def test_the_address_of_a_coordinator_without_a_node_is_removed(rewriter: ResponseRewriter) -> None:
+def test_the_address_of_a_coordinator_without_a_node_is_removed(response_rewriter: ResponseRewriter) -> None:
     odd = {"error_code": 0, "node_id": -1, "host": "upstream-1", "port": UPSTREAM_PORT}
-    found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
+    found = rewrite_response(response_rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, odd, 2)
 
     assert (found["host"], found["port"]) == ("", -1)
 
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
-def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: ResponseRewriter) -> None:
+def test_rewriting_changes_only_the_address_of_a_coordinator(version: int, response_rewriter: ResponseRewriter) -> None:
     for seed in range(20):
         value = RandomMessage(
             kafka_release_with_version("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
@@ -221,20 +231,20 @@ def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: Respons
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(node_id=2, host="upstream-2", port=UPSTREAM_PORT)
 
-        found = rewrite_response(rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
+        found = rewrite_response(response_rewriter, ApiKey.FIND_COORDINATOR, FIND_COORDINATOR_RESPONSE, value, version)
 
         for told in value["coordinators"] if version >= 4 else [value]:
             told.update(host="proxy", port=19102)
         assert FIND_COORDINATOR_RESPONSE.build(found, version) == FIND_COORDINATOR_RESPONSE.build(value, version)
 
 
-def test_responses_without_addresses_are_forwarded_unchanged(rewriter: ResponseRewriter) -> None:
+def test_responses_without_addresses_are_forwarded_unchanged(response_rewriter: ResponseRewriter) -> None:
     body = SHARE_FETCH_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "ShareFetchResponse", 1, 2).ours | {"node_endpoints": []}, 1
     )
     frame = bytearray(build_response_header(7, 1) + body)
 
-    (passed,) = rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame)
+    (passed,) = response_rewriter.rewrite(ApiKey.SHARE_FETCH, 1, frame)
     assert passed is frame
 
 
@@ -248,8 +258,8 @@ def test_responses_without_addresses_are_forwarded_unchanged(rewriter: ResponseR
         (ApiKey.SHARE_ACKNOWLEDGE, SHARE_ACKNOWLEDGE_RESPONSE, 2, "node_endpoints", 2000),
     ],
 )
-def test_more_brokers_than_any_cluster_has_are_malformed(
-    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: ResponseRewriter
+def test_response_with_too_many_brokers_is_malformed(
+    key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, response_rewriter: ResponseRewriter
 ) -> None:
     entry = {
         "node_id": 1,
@@ -268,15 +278,15 @@ def test_more_brokers_than_any_cluster_has_are_malformed(
         for count in (most, most + 1)
     )
 
-    assert rewriter.rewrite(key, version, fits)
+    assert response_rewriter.rewrite(key, version, fits)
     with pytest.raises(MalformedMessage, match=str(most + 1)):
-        rewriter.rewrite(key, version, flood)
+        response_rewriter.rewrite(key, version, flood)
 
 
-def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
-    rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
+def test_rewriting_uses_no_construct_schema_and_caches_api_versions(
+    response_rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again = versions_response(3, (0, 0, 99), (1, 4, 18))
+    again = build_api_versions_response(3, (0, 0, 99), (1, 4, 18))
     first = b"".join(limit_to_supported_versions(3, again))
     frames = [
         (key, version, bytearray(build_response_header(7, APIS[key].response_header_version(version)) + body))
@@ -289,14 +299,14 @@ def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
     monkeypatch.setattr(MessageSchema, "build", None)
 
     for key, version, frame in frames:
-        assert rewriter.rewrite(key, version, frame)
+        assert response_rewriter.rewrite(key, version, frame)
     again[:4] = b"\0\0\0\x09"
     assert b"".join(limit_to_supported_versions(3, again)) == b"\0\0\0\x09" + first[4:]
 
 
 @pytest.mark.parametrize("key", [93, 128, 32_767])
-def test_a_declared_api_is_rewritten_without_further_code(
-    key: int, rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
+def test_response_of_newly_declared_api_is_rewritten(
+    key: int, response_rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declared = rewritten_api(Api(key, "ListLeaders", 1, 0), INT32, since(1, INT16), nodes(ADDRESS, STRING))
     monkeypatch.setitem(APIS, key, declared)
@@ -312,30 +322,30 @@ def test_a_declared_api_is_rewritten_without_further_code(
         value = {"throttle_time_ms": 9, "leaders": BROKERS}
 
         frame = bytearray(build_response_header(7, 1) + schema.build(value, version))
-        found = schema.parse(b"".join(rewriter.rewrite(key, version, frame))[5:], version)
+        found = schema.parse(b"".join(response_rewriter.rewrite(key, version, frame))[5:], version)
 
         assert (found["throttle_time_ms"], found["leaders"]) == (9, REWRITTEN)
 
 
-def test_a_large_response_is_not_copied(rewriter: ResponseRewriter) -> None:
+def test_a_large_response_is_not_copied(response_rewriter: ResponseRewriter) -> None:
     body = METADATA_RESPONSE.build(
         RandomMessage(KAFKA_NEW, "MetadataResponse", 8, 1).ours | {"brokers": BROKERS[:2], "topics": []}, 8
     )
     frame = bytearray(build_response_header(7, 0) + body + bytes(1 << 20))
 
-    parts = rewriter.rewrite(ApiKey.METADATA, 8, frame)
+    parts = response_rewriter.rewrite(ApiKey.METADATA, 8, frame)
 
     assert b"".join(parts).endswith(bytes(1 << 20))
     assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
 
 
-def test_impossible_responses_of_any_size_are_malformed(rewriter: ResponseRewriter) -> None:
+def test_oversized_responses_are_malformed(response_rewriter: ResponseRewriter) -> None:
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         limit_to_supported_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
-        rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
+        response_rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
 
 
 def test_an_api_versions_response_with_too_many_versions_is_malformed() -> None:
     with pytest.raises(MalformedMessage):
-        limit_to_supported_versions(3, versions_response(3, *[(0, 0, 99)] * 5000))
+        limit_to_supported_versions(3, build_api_versions_response(3, *[(0, 0, 99)] * 5000))

@@ -15,30 +15,28 @@ from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
-from tests.proxy.rules_process.processes import is_alive
+from tests.proxy.rules_process.processes import is_process_alive
 from tests.proxy.rules_process.slow_rules import install_slow_rules
-from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, RecordedReports, schema_specification
+from tests.proxy.rules_process.test_rules_process import CHAIN, DOES, ReportRecorder, schema_specification
 from tests.validation.rules.records import record
 
 SECONDS = 1.0
 
 
 @pytest.fixture
-def recorded_reports() -> RecordedReports:
-    return RecordedReports()
+def report_recorder() -> ReportRecorder:
+    return ReportRecorder()
 
 
 @pytest.fixture
-def process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: RecordedReports
-) -> Iterator[RulesProcess]:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report_recorder: ReportRecorder) -> Iterator[RulesProcess]:
     install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), recorded_reports)
+    made = RulesProcess(RuleLimits(SECONDS, 128 << 20), WaitBudget(), report_recorder)
     yield made
     pids = [thread.pid for thread in (made._thread, made._costly)]
     made.close()
-    assert not any(pid is not None and is_alive(pid) for pid in pids)
+    assert not any(pid is not None and is_process_alive(pid) for pid in pids)
 
 
 def evaluate_in_thread(
@@ -52,8 +50,8 @@ def evaluate_in_thread(
     return words
 
 
-def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
-    process: RulesProcess, recorded_reports: RecordedReports
+def test_evaluation_exceeding_its_slice_is_deferred_and_repeated_with_full_time(
+    process: RulesProcess, report_recorder: ReportRecorder
 ) -> None:
     with pytest.raises(WaitNotAllowed):
         evaluate_in_thread(process, "spin 0.4", "a", CpuTimeAllowance.SLICE)
@@ -61,15 +59,15 @@ def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
         evaluate_in_thread(process, "bad", "a", CpuTimeAllowance.SLICE),
         evaluate_in_thread(process, "good", "a", CpuTimeAllowance.SLICE),
     ) == ("is bad", None)
-    assert recorded_reports.exhausted == [], "a slice is not a limit"
+    assert report_recorder.exhausted == [], "a slice is not a limit"
 
     assert evaluate_in_thread(process, "spin 0.4", "a", CpuTimeAllowance.REST) is None
     with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
         evaluate_in_thread(process, "spin 60", "a", CpuTimeAllowance.REST)
-    assert len(recorded_reports.exhausted) == 1
+    assert len(report_recorder.exhausted) == 1
 
 
-def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
+def test_evaluation_is_too_costly_if_remaining_time_is_shorter_than_a_slice(process: RulesProcess) -> None:
     """With so little time left, another process could not evaluate more."""
     evaluate_in_thread(process, "good", "a", CpuTimeAllowance.SLICE)
 
@@ -90,7 +88,7 @@ def test_a_schema_that_is_costly_to_compile_is_deferred_to_a_thread(process: Rul
             process.compile(deep)
 
 
-def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProcess) -> None:
+def test_look_ahead_with_costly_record_is_deferred_as_a_whole(process: RulesProcess) -> None:
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
     lock, waits = threading.Lock(), process._wait_budget.limit_waiting
@@ -103,13 +101,13 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
             process.ask(DOES, RulesOperation.FAULT, subjects[2])
 
 
-def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
+def test_cheap_evaluations_do_not_wait_for_costly_ones_of_forty_clients(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules_process, "_TURN_SECONDS", 600.0)  # even on a busy machine, no client stops waiting
     evaluate_in_thread(process, "good", "honest", CpuTimeAllowance.SLICE)
 
-    def ask_as_client(client: str) -> str:
+    def evaluate_as_client(client: str) -> str:
         try:
             with suppress(WaitNotAllowed):
                 evaluate_in_thread(process, "spin 60", client, CpuTimeAllowance.SLICE)
@@ -119,7 +117,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
         return "done"
 
     with ThreadPoolExecutor(40) as clients:
-        outcomes = [clients.submit(ask_as_client, f"costly-{number}") for number in range(40)]
+        outcomes = [clients.submit(evaluate_as_client, f"costly-{number}") for number in range(40)]
         evaluate_in_thread(process, "good", "honest", CpuTimeAllowance.SLICE, times=200)
         ended = sum(outcome.done() for outcome in outcomes)
         process.close()
@@ -129,9 +127,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
     assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
 
 
-def test_the_process_for_costly_evaluations_ends_when_there_are_none(
-    process: RulesProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_process_for_costly_evaluations_is_stopped(process: RulesProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process._costly, "_idle_seconds", 0.2)
     assert evaluate_in_thread(process, "spin 0.1", "a", CpuTimeAllowance.REST) is None
     pid = process._costly.pid
@@ -139,5 +135,5 @@ def test_the_process_for_costly_evaluations_ends_when_there_are_none(
 
     eventually(lambda: process._costly.pid is None)
 
-    eventually(lambda: not is_alive(pid))
+    eventually(lambda: not is_process_alive(pid))
     assert evaluate_in_thread(process, "bad", "a", CpuTimeAllowance.REST) == "is bad"

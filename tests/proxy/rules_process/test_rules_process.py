@@ -22,7 +22,7 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
-from tests.proxy.rules_process.processes import children_of, is_alive
+from tests.proxy.rules_process.processes import child_pids_of, is_process_alive
 from tests.proxy.rules_process.slow_rules import install_slow_rules
 from tests.validation.rules.records import record
 
@@ -34,7 +34,7 @@ CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 """Each definition refers twice to the next one, so that 2^28 paths reach a value."""
 
 
-class RecordedReports:
+class ReportRecorder:
     """Records what the rules process reports."""
 
     def __init__(self) -> None:
@@ -53,21 +53,19 @@ class RecordedReports:
 
 
 @pytest.fixture
-def recorded_reports() -> RecordedReports:
-    return RecordedReports()
+def report_recorder() -> ReportRecorder:
+    return ReportRecorder()
 
 
 @pytest.fixture
-def process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: RecordedReports
-) -> Iterator[RulesProcess]:
+def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report_recorder: ReportRecorder) -> Iterator[RulesProcess]:
     install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), recorded_reports)
+    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), report_recorder)
     yield made
     pid = made.pid
     made.close()
-    assert pid is None or not is_alive(pid)
+    assert pid is None or not is_process_alive(pid)
 
 
 def schema_specification(kind: EvaluatorKind, text: Any) -> Specification:
@@ -78,21 +76,21 @@ def evaluate(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
 
 
-class ReadContents:
+class RequestContents:
     """The data of a request."""
 
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
-def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
-    def fail_with_contents() -> "weakref.ref[ReadContents]":
-        contents = ReadContents()
+def test_failed_evaluation_keeps_no_reference_to_request_contents(process: RulesProcess, what: str) -> None:
+    def evaluate_and_release_contents() -> "weakref.ref[RequestContents]":
+        contents = RequestContents()
         with pytest.raises((TooCostly, Outage, SchemaUnusable)):
             evaluate(process, what)
         return weakref.ref(contents)
 
     gc.disable()
     try:
-        contents = fail_with_contents()
+        contents = evaluate_and_release_contents()
         eventually(lambda: contents() is None, seconds=5)
     finally:
         gc.enable()
@@ -118,7 +116,7 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
 
 
 def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
-    process: RulesProcess, recorded_reports: RecordedReports
+    process: RulesProcess, report_recorder: ReportRecorder
 ) -> None:
     chain = schema_specification(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
@@ -129,11 +127,11 @@ def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
         assert evaluate(process, "good") is None
 
     assert time.process_time() - began < SECONDS, "this process did no part of the work"
-    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
-    assert recorded_reports.reasons == [], "this is not a crash"
+    assert [how for _, how, _ in report_recorder.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
+    assert report_recorder.reasons == [], "this is not a crash"
 
 
-def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
+def test_records_of_a_request_share_one_cpu_time_budget(process: RulesProcess) -> None:
     wait_budget = process._wait_budget
     evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
@@ -148,9 +146,7 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
 
 
 @pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
-def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
-    process: RulesProcess, text: dict[str, Any]
-) -> None:
+def test_catastrophic_backtracking_is_stopped_at_cpu_time_limit(process: RulesProcess, text: dict[str, Any]) -> None:
     looking = schema_specification(EvaluatorKind.JSON, text)
 
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
@@ -159,8 +155,8 @@ def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_that_exceeds_the_memory_is_too_costly(
-    process: RulesProcess, recorded_reports: RecordedReports
+def test_evaluation_exceeding_memory_limit_is_too_costly(
+    process: RulesProcess, report_recorder: ReportRecorder
 ) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
@@ -170,7 +166,7 @@ def test_an_evaluation_that_exceeds_the_memory_is_too_costly(
     with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert evaluate(process, "good") is None
-    assert {how for _, how, _ in recorded_reports.exhausted} == {EvaluationOutcome.OVER_MEMORY}
+    assert {how for _, how, _ in report_recorder.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
 
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
@@ -180,36 +176,36 @@ def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess)
     assert evaluate(process, "good") is None
 
 
-def test_memory_left_by_requests_does_not_exhaust_the_process(
-    process: RulesProcess, recorded_reports: RecordedReports
+def test_process_is_replaced_before_leaked_memory_exhausts_it(
+    process: RulesProcess, report_recorder: ReportRecorder
 ) -> None:
     pids = set()
     for _ in range(20):
         assert evaluate(process, f"keep {MEMORY // 8}") is None
         pids.add(evaluate(process, "pid"))
     assert len(pids) > 2, "the process was replaced before the memory was exhausted"
-    assert (recorded_reports.exhausted, recorded_reports.reasons) == ([], [])
+    assert (report_recorder.exhausted, report_recorder.reasons) == ([], [])
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
-def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
-    process: RulesProcess, recorded_reports: RecordedReports, ended_by: signal.Signals
+def test_crashed_or_killed_process_is_reported_as_outage_and_replaced(
+    process: RulesProcess, report_recorder: ReportRecorder, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
         evaluate(process, f"die {ended_by.value}")
 
     assert evaluate(process, "good") is None
-    assert len(recorded_reports.reasons) == 1
-    assert recorded_reports.exhausted == []
-    assert EvaluationOutcome.OUTAGE in recorded_reports.ended
+    assert len(report_recorder.reasons) == 1
+    assert report_recorder.exhausted == []
+    assert EvaluationOutcome.OUTAGE in report_recorder.ended
 
 
-def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
+def test_evaluator_killed_by_another_process_is_replaced(process: RulesProcess) -> None:
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(evaluate, process, "sleep 60")
-        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+        eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
-        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        os.kill(child_pids_of(process.pid)[0], signal.SIGKILL)
         with pytest.raises(Outage, match="SIGKILL"):
             asked.result()
     assert evaluate(process, "good") is None
@@ -217,22 +213,22 @@ def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProc
 
 @pytest.mark.parametrize("victim", ["host", "evaluator"])
 def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
-    process: RulesProcess, recorded_reports: RecordedReports, victim: str
+    process: RulesProcess, report_recorder: ReportRecorder, victim: str
 ) -> None:
     assert evaluate(process, "good") is None
     assert process.pid is not None
-    before, evaluator = process.pid, children_of(process.pid)[0]
+    before, evaluator = process.pid, child_pids_of(process.pid)[0]
 
     os.kill(before if victim == "host" else evaluator, signal.SIGKILL)
 
-    eventually(lambda: recorded_reports.reasons == ["it was ended by SIGKILL"], 30, "a report")
+    eventually(lambda: report_recorder.reasons == ["it was ended by SIGKILL"], 30, "a report")
     assert evaluate(process, "good") is None
     assert process.pid not in (None, before)
-    assert EvaluationOutcome.OUTAGE not in recorded_reports.ended
-    assert not is_alive(evaluator)
+    assert EvaluationOutcome.OUTAGE not in report_recorder.ended
+    assert not is_process_alive(evaluator)
 
 
-def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
+def test_outages_and_errors_of_custom_rules_are_raised_as_exceptions(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         evaluate(process, "out")
     with pytest.raises(SchemaUnusable, match=r"failed \(ValueError at slow_rules_of_a_test") as raised:
@@ -240,7 +236,7 @@ def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProces
     assert "secret" not in str(raised.value)
 
 
-def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
+def test_compile_rejects_invalid_schema(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="the JSON Schema cannot be used"):
         process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
     response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
@@ -248,9 +244,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 
 
 @pytest.mark.long
-def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
-    process: RulesProcess, recorded_reports: RecordedReports
-) -> None:
+def test_cpu_time_limit_is_independent_of_machine_speed(process: RulesProcess, report_recorder: ReportRecorder) -> None:
     """The process runs for a tenth of the time, so 0.4 s of CPU time take 4 s, which is not too costly."""
     assert process.pid is None
     evaluate(process, "good")
@@ -258,7 +252,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
     slowed = threading.Event()
     ends = threading.Event()
 
-    def slow_down(group: int) -> None:
+    def throttle_process(group: int) -> None:
         while not ends.is_set():
             os.killpg(group, signal.SIGSTOP)
             slowed.set()
@@ -266,7 +260,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
             os.killpg(group, signal.SIGCONT)
             ends.wait(0.005)
 
-    slowing = threading.Thread(target=slow_down, args=(process.pid,))
+    slowing = threading.Thread(target=throttle_process, args=(process.pid,))
     slowing.start()
     try:
         slowed.wait()
@@ -278,7 +272,7 @@ def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
     finally:
         ends.set()
         slowing.join()
-    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS]
+    assert [how for _, how, _ in report_recorder.exhausted] == [EvaluationOutcome.OVER_SECONDS]
 
 
 def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:
@@ -287,7 +281,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     evaluate(process, "good")
     order: list[str] = []
 
-    def ask_as_client(client: str, what: str, times: int) -> None:
+    def evaluate_as_client(client: str, what: str, times: int) -> None:
         with (lock := threading.Lock()), wait_budget.limit_waiting(2.0, lock, client):
             for _ in range(times):
                 try:
@@ -297,11 +291,11 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
                     return
                 order.append(client)
 
-    greedy = [threading.Thread(target=ask_as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
+    greedy = [threading.Thread(target=evaluate_as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
     for thread in greedy:
         thread.start()
     eventually(lambda: process._thread.waiting == 7, 60, "all in line")
-    honest = threading.Thread(target=ask_as_client, args=("honest", "good", 20))
+    honest = threading.Thread(target=evaluate_as_client, args=("honest", "good", 20))
     honest.start()
     honest.join()
     process.close()
@@ -312,29 +306,29 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     assert order[order.index("honest") :][:20] == ["honest"] * 20
 
 
-def test_an_evaluation_in_a_thread_that_may_not_wait_is_deferred(process: RulesProcess) -> None:
+def test_evaluation_is_deferred_in_thread_that_may_not_block(process: RulesProcess) -> None:
     with process._wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
         evaluate(process, "good")
 
 
-def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProcess) -> None:
+def test_close_stops_running_evaluations_and_all_processes(process: RulesProcess) -> None:
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(evaluate, process, "sleep 60") for _ in range(2)]
-        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+        eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
-        pids = [process.pid, *children_of(process.pid)]
+        pids = [process.pid, *child_pids_of(process.pid)]
         process.close()
         for future in asked:
             with pytest.raises(Outage):
                 future.result()
-    eventually(lambda: not any(map(is_alive, pids)), 10, "no process is left")
+    eventually(lambda: not any(map(is_process_alive, pids)), 10, "no process is left")
     with pytest.raises(Outage):
         evaluate(process, "good")
 
 
 def test_a_prepared_rules_process_starts_before_the_first_evaluation(process: RulesProcess) -> None:
     process.prepare(frozenset({EvaluatorKind.JSON}))
-    eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
+    eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
     assert process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid

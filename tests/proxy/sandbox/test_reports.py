@@ -10,7 +10,7 @@ import pytest
 from sluicegate.proxy.sandbox.report_files import junit, sarif
 from sluicegate.proxy.sandbox.report_lines import format_lines, github_annotations
 from sluicegate.proxy.sandbox.violations import ViolationList, parse_allowance
-from tests.proxy.reporting.events.test_violation_writer import one_violation
+from tests.proxy.reporting.events.test_violation_writer import build_violation_event
 
 HOSTILE = "a\x1b[2J\n::error::b%0A,:"
 # The properties that GitHub's code scanning requires for a rule (GH2012 of Microsoft's validator, sarif-multitool 5.7).
@@ -55,7 +55,7 @@ def violations() -> ViolationList:
     """Return two rejected batches of one client, one of a hostile client, and an allowed one."""
     found = ViolationList([parse_allowance("allowed=timestamp_in_future")])
     for client, topic in (("checkout", "payments"), ("checkout", "payments"), (HOSTILE, "t"), ("c", "allowed")):
-        found.write(one_violation(client_id=client, topic=topic))
+        found.write(build_violation_event(client_id=client, topic=topic))
     return found
 
 

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.proxy.sandbox.process import SandboxFailed, SandboxProcess
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
@@ -140,7 +140,7 @@ def test_writes_report_files_and_annotations_and_listens_on_given_ports(policies
     first = free_ports(4)
     files = ["--junit", str(tmp_path / "junit.xml"), "--sarif", str(tmp_path / "log.sarif"), "--github"]
     command = [COMMAND, "sandbox", "--config", str(policies_folder), "--listen", f"127.0.0.1:{first}", *files]
-    with subprocess.Popen(killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command_killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         ready = running.stdout.readline()
         assert ready == (

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.proxy.sandbox.process import SandboxProcess
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND
@@ -110,7 +110,7 @@ def test_upstream_report_equals_mock_cluster_report(policies_folder: Path, broke
 def run_sandbox_and_read_reports(policies_folder: Path, folder: Path, options: list[str]) -> tuple[str, str, object]:
     files = [f"--junit={folder / 'junit.xml'}", f"--sarif={folder / 'log.sarif'}", "--github"]
     command = [COMMAND, "sandbox", "--config", str(policies_folder), *files, *options]
-    with subprocess.Popen(killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(command_killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         found = re.search(r"bootstrap\.servers=(\S+)", running.stdout.readline())
         assert found is not None

@@ -14,7 +14,7 @@ from sluicegate.proxy.sandbox.violations import (
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.config.reading import SMALLEST, load_config_text
-from tests.proxy.reporting.events.test_violation_writer import REHEARSAL, one_violation
+from tests.proxy.reporting.events.test_violation_writer import REHEARSAL, build_violation_event
 
 RULES = SMALLEST + "topics: [{match: a, rules: [{name: keyed, key: {required: true}}]}]"
 
@@ -30,7 +30,7 @@ RULES = SMALLEST + "topics: [{match: a, rules: [{name: keyed, key: {required: tr
 def test_a_violation_fails_the_run_if_its_batch_is_rejected(mode: Mode, fails: bool) -> None:
     violations = ViolationList()
 
-    violations.write(one_violation()._replace(mode=mode))
+    violations.write(build_violation_event()._replace(mode=mode))
 
     (found,) = violations.listed()
     assert (found.fails, violations.failures, violations.count) == (fails, int(fails), 1)
@@ -54,7 +54,7 @@ def test_violation_of_rehearsed_bound_is_not_listed() -> None:
 def test_an_allowed_violation_is_listed_and_does_not_fail_the_run(allowed: str, topic: str, is_allowed: bool) -> None:
     violations = ViolationList([parse_allowance(allowed)])
 
-    violations.write(one_violation(topic=topic))
+    violations.write(build_violation_event(topic=topic))
 
     (found,) = violations.listed()
     assert (found.is_allowed, violations.failures) == (is_allowed, int(not is_allowed))
@@ -63,7 +63,7 @@ def test_an_allowed_violation_is_listed_and_does_not_fail_the_run(allowed: str, 
 def test_violation_code_of_a_rule_is_the_rule_name() -> None:
     violations = ViolationList([parse_allowance("t=keyed")])
 
-    violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1),)))
+    violations.write(build_violation_event()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1),)))
 
     (found,) = violations.listed()
     assert (found.code, found.is_allowed) == ("keyed", True)
@@ -84,7 +84,7 @@ def test_batch_is_allowed_only_if_each_violated_rule_is_allowed(
 ) -> None:
     violations = ViolationList([parse_allowance(text) for text in allowed])
 
-    violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
+    violations.write(build_violation_event()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
 
     (found,) = violations.listed()
     assert (found.code, found.is_allowed, found.codes) == (code, is_allowed, ["keyed", "signed"])
@@ -114,7 +114,7 @@ def test_rule_names_are_valid_codes_in_allowances() -> None:
 def test_violations_round_trip_through_json() -> None:
     violations = ViolationList()
     for partition in range(3):
-        violations.write(one_violation(partition=partition))
+        violations.write(build_violation_event(partition=partition))
 
     report = violations.as_json(after=1)
 
@@ -126,7 +126,7 @@ def test_violations_round_trip_through_json() -> None:
 def test_violations_are_grouped_by_client_topic_and_code() -> None:
     violations = ViolationList()
     for client, topic in (("a", "t"), ("b", "t"), ("a", "t"), ("a", "u")):
-        violations.write(one_violation(client_id=client, topic=topic))
+        violations.write(build_violation_event(client_id=client, topic=topic))
 
     assert [[violation.number for violation in group] for group in group_violations(violations.listed())] == [
         [1, 3],
@@ -137,7 +137,7 @@ def test_violations_are_grouped_by_client_topic_and_code() -> None:
 
 def test_list_of_violations_is_bounded_while_counts_are_complete() -> None:
     violations = ViolationList()
-    event = one_violation()
+    event = build_violation_event()
     for _ in range(10_005):
         violations.write(event)
 
@@ -147,7 +147,7 @@ def test_list_of_violations_is_bounded_while_counts_are_complete() -> None:
 @pytest.mark.parametrize("reason", ENTRIES)
 def test_fix_text_contains_no_links(reason: Reason) -> None:
     violations = ViolationList()
-    violations.write(one_violation()._replace(reason=reason))
+    violations.write(build_violation_event()._replace(reason=reason))
     (found,) = violations.listed()
     assert found.fix
     assert [part for part in ("](", ".md") if part in found.fix] == []

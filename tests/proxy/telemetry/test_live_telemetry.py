@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluicegate.proxy.sandbox.mock_cluster import MockCluster
-from tests.broker.child_processes import killed_with_parent
+from tests.broker.child_processes import command_killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
@@ -121,7 +121,7 @@ def test_an_opentelemetry_collector_accepts_metrics_and_spans(tmp_path: Path) ->
     configuration.write_text((HERE / "collector/collector.yaml").read_text().replace("ENDPOINT", endpoint))
     with printed.open("wb") as file:
         collector = subprocess.Popen(
-            killed_with_parent([str(COLLECTOR), "--config", f"file:{configuration}"]), stderr=file
+            command_killed_with_parent([str(COLLECTOR), "--config", f"file:{configuration}"]), stderr=file
         )
     try:
         eventually(lambda: "Everything is ready" in printed.read_text(), what="a collector")

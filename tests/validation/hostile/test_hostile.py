@@ -30,7 +30,7 @@ from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.hostile_values import FIELDS, SCHEMAS, Format
-from tests.bounds.machine import slowness
+from tests.bounds.machine import machine_slowness_factor
 from tests.validation.hostile.batches import BATCHES, NOW
 from tests.validation.hostile.values import VALUES
 from tests.wire.batches import ZSTD, Rec, batch
@@ -190,6 +190,6 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
         gc.enable()
     print(f"{work.outcome}, {len(data)} bytes, {longest * 1000:.1f} ms at once, {peak / MIB:.1f} MiB")
 
-    assert longest < LONGEST_STRETCH_SECONDS * slowness()
+    assert longest < LONGEST_STRETCH_SECONDS * machine_slowness_factor()
     assert held == 0, "a reference cycle keeps the read data, perhaps an error and a frame that names it"
     assert peak < CONSTANT_BYTES + 4 * max(len(data), SIZE)

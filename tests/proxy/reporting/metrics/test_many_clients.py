@@ -40,7 +40,7 @@ BAD = batch([Rec(NOW + 3_600_000), Rec(NOW, None), Rec(NOW, b"k", b"\xff")])
 REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BAD))])), 9, 0, 10)
 
 
-def counted_series(play: Playbook) -> set[str]:
+def exposed_series(play: Playbook) -> set[str]:
     """Names and labels of all that is counted."""
     lines = (
         generate_latest(MetricsCollector(lambda: collect_metrics(Snapshot(play.parts.observer.counted(), 0))))
@@ -50,7 +50,7 @@ def counted_series(play: Playbook) -> set[str]:
     return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
 
 
-def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
+def test_metric_series_and_log_lines_do_not_grow_with_violating_clients() -> None:
     play = Playbook(**SETTINGS)
     policy_of = play.parts.rules.rulebook.policy_of
     grown: list[set[str]] = []
@@ -71,7 +71,7 @@ def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
             play.parts.observer.settled(simulated_outcome(client, REQUEST, validated))
             play.loop.run_steps()
             if number + 1 in (EVERY_KIND, CLIENTS):
-                grown.append(counted_series(play))
+                grown.append(exposed_series(play))
 
     assert grown[0] == grown[1]
     named = {client for each in grown[1] for client in re.findall(r'client_id="(client-\d+)"', each)}

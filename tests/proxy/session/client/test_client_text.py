@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
-from tests.wire.cost import cpu_seconds_of_call
+from tests.wire.cost import measure_cpu_seconds
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_client_text_is_always_encodable_short_and_on_one_line(said: str | bytes
 
 
 def test_cpu_time_for_long_text_depends_only_on_the_shown_part() -> None:
-    assert cpu_seconds_of_call(lambda: client_text(LONG)) < 100 * cpu_seconds_of_call(lambda: client_text(LONG[:1024]))
+    assert measure_cpu_seconds(lambda: client_text(LONG)) < 100 * measure_cpu_seconds(lambda: client_text(LONG[:1024]))
 
 
 LONG = b"\xff" * 10_000_000

@@ -20,7 +20,7 @@ from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.bounds.frames import sized_request
 from tests.proxy.session.handlers.test_topic_change_handler import KEYS, api_request_frame, parse_client_response
 from tests.proxy.session.playbook import Playbook
-from tests.wire.topic_changes import REQUESTS, codes_in
+from tests.wire.topic_changes import REQUESTS, error_codes_in
 
 ADVICE = "use --upstream"
 UNSUPPORTED_VERSION = 35
@@ -51,7 +51,7 @@ def test_topic_changes_are_rejected_with_advice(name: str, version: int) -> None
     play.from_client(api_request_frame(name, version, REQUESTS[name]("orders")))
 
     assert play.broker.sent == b""
-    assert set(filter(None, codes_in(parse_client_response(play, name, version)))) == {UNSUPPORTED_VERSION}
+    assert set(filter(None, error_codes_in(parse_client_response(play, name, version)))) == {UNSUPPORTED_VERSION}
 
 
 def test_error_message_of_a_rejected_request_contains_the_advice() -> None:

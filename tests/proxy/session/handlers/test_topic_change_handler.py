@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import KAFKA_NEWEST
 from tests.proxy.session.playbook import Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
-from tests.wire.topic_changes import NO_ID, REQUESTS, SCHEMAS, codes_in
+from tests.wire.topic_changes import NO_ID, REQUESTS, SCHEMAS, error_codes_in
 
 OWN, HISTORY, OTHER = "sluicegate-state", "sluicegate-state-history", "sluicegate-state-2"
 KEYS = {api.name: api.key for api in APIS.values()}
@@ -88,7 +88,7 @@ def test_changes_of_the_proxys_own_topics_are_rejected(own: str, name: str, vers
 
     assert play.broker.sent == b""
     expected = REFUSED_FOR_CLUSTER if name in OF_CLUSTER else REFUSED
-    codes = [code for code in codes_in(parse_client_response(play, name, version)) if code]
+    codes = [code for code in error_codes_in(parse_client_response(play, name, version)) if code]
     assert codes
     assert set(codes) == {expected}
     assert play.parts.counters.request_errors == {(name, "TOPIC_AUTHORIZATION_FAILED"): 1}
@@ -116,7 +116,10 @@ def test_request_with_an_own_topic_is_rejected_for_all_its_topics(name: str) -> 
     play.from_client(api_request_frame(name, version, REQUESTS[name](OTHER, OWN)))
 
     assert play.broker.sent == b""
-    assert [code for code in codes_in(parse_client_response(play, name, version)) if code] == [NOT_ATTEMPTED, REFUSED]
+    assert [code for code in error_codes_in(parse_client_response(play, name, version)) if code] == [
+        NOT_ATTEMPTED,
+        REFUSED,
+    ]
 
 
 def test_a_setting_of_a_broker_named_like_an_own_topic_is_forwarded() -> None:

@@ -14,7 +14,7 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.validation.from_keys import compile_policies
 from tests.bounds.frames import good_batch, int32, short_string, sized_produce_request, sized_request
-from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
+from tests.bounds.stand_in_responses import MockBrokerResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook, RecordingTransport
 from tests.wire.batches import Rec, batch
 
@@ -30,7 +30,7 @@ class MeteredSession:
         bound = {"SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_BEFORE_MAX_MS": "86400000"}
         declared = {"SLUICEGATE__LISTEN__USER_NAME_IS_PRINCIPAL": "[PLAIN]"}
         self.playbook = Playbook(has_fast_path, **bound, **declared, SLUICEGATE__QUOTAS=json.dumps(quotas))
-        self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
+        self._broker = MockBrokerResponses({1: ("127.0.0.1", 9092)})
         self._seen = self._read = 0
 
     @property

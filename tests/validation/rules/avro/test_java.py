@@ -9,7 +9,7 @@ import pytest
 from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from tests.oracle.java_schemas import AvroInJava, avro_in_java
+from tests.oracle.java_schemas import AvroInJava, read_avro_schemas_in_java
 
 
 def avro_field(kind: Any, **more: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ ROWS: dict[str, str] = {
 
 @pytest.fixture(scope="module")
 def java_results() -> dict[str, AvroInJava]:
-    return dict(zip(ROWS, avro_in_java(ROWS.values()), strict=True))
+    return dict(zip(ROWS, read_avro_schemas_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -166,7 +166,7 @@ def test_accepts_random_avro_schemas_that_java_accepts() -> None:
     drawn = [json.dumps(RandomSchema(seed).schema()) for seed in range(3_000)]
     used = 0
 
-    for text, java in zip(drawn, avro_in_java(drawn), strict=True):
+    for text, java in zip(drawn, read_avro_schemas_in_java(drawn), strict=True):
         if java.error is not None:
             continue
         content = compile_avro_content(text)
@@ -194,7 +194,7 @@ def test_accepts_random_avro_schemas_that_java_accepts() -> None:
     ],
 )
 def test_rejects_avro_schemas_that_java_rejects_with_the_reason(schema: Any, words: str) -> None:
-    (java,) = avro_in_java([json.dumps(schema)])
+    (java,) = read_avro_schemas_in_java([json.dumps(schema)])
 
     assert java.error is not None
     with pytest.raises(SchemaUnusable, match=words):

@@ -12,7 +12,7 @@ from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
-from tests.bounds.machine import slowness
+from tests.bounds.machine import machine_slowness_factor
 from tests.validation.rules.cel.random_expressions import RandomCelExpressionGenerator, random_value
 from tests.validation.rules.records import record
 from tests.validation.rules.steps import count_evaluation_steps
@@ -182,7 +182,7 @@ def test_regular_expression_with_many_states_is_costly(pattern: str) -> None:
     while count_evaluation_steps(rule.fault, _with_letters(2 * size)) <= INLINE_STEPS:
         size *= 2
 
-    assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * slowness()
+    assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * machine_slowness_factor()
 
 
 def _with_letters(size: int) -> RuledRecord:

@@ -11,7 +11,7 @@ from sluicegate.validation.rules.json.dialects import rust_pattern
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from tests.oracle.java_schemas import json_schemas_in_java
+from tests.oracle.java_schemas import validate_json_schemas_in_java
 from tests.validation.rules.steps import count_evaluation_steps
 
 DRAFT_4, DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
@@ -93,7 +93,7 @@ ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 @pytest.fixture(scope="module")
 def java_results() -> dict[str, list[list[bool]]]:
-    return dict(zip(ROWS, json_schemas_in_java(ROWS.values()), strict=True))
+    return dict(zip(ROWS, validate_json_schemas_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
