@@ -283,7 +283,7 @@ def _connect_error(record: Original, reported: Mapping[bytes, ReportedError]) ->
     return reported.get(value)
 
 
-def _spring_error(error: Error) -> ReportedError:
+def _spring_error(error: ReportedError) -> ReportedError:
     """Return the error of a listener with the text that Spring puts before it."""
     is_of_listener = not error.name.startswith("org.springframework.")
     return replace(error, text=f"Listener failed; {error.text}") if is_of_listener else error
