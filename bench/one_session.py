@@ -17,7 +17,7 @@ from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
 from sluicegate.proxy.server.assembly import Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
@@ -83,7 +83,7 @@ class OneSession:
             describe_broker=lambda _: PeerInfo("bench:3", "bench:4"),
             tls_disconnect_reason=lambda _: None,
         )
-        book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
+        book = BrokerAddressBook({}, lambda _node_id: _OURS)  # opens no port
         own = {f"SLUICEGATE__DEFAULTS__{key}": value for key, value in defaults.items()}
         config = load(Source("bench"), _CONFIG | own).config
         parts = assemble_proxy(

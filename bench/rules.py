@@ -18,7 +18,7 @@ import fastavro
 from google.protobuf import descriptor_pb2, message_factory
 
 from bench.figures import PARTS, fill_in
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.cel.rule import RequireTrueExpression
 from sluicegate.validation.rules.json.schema import json_schema_content
@@ -65,7 +65,7 @@ AVRO = {
 }
 
 
-_PROTOBUF = descriptor_set_of(
+_PROTOBUF = compile_descriptor_set(
     "order.proto",
     """syntax = "proto3";
     message Order {
@@ -75,7 +75,7 @@ _PROTOBUF = descriptor_set_of(
     message Address { string street = 1; string zip = 2; string city = 3; }""",
     {},
 )
-_CONSTRAINED = descriptor_set_of(
+_CONSTRAINED = compile_descriptor_set(
     "order.proto",
     """syntax = "proto3";
     import "buf/validate/validate.proto";

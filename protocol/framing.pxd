@@ -11,13 +11,13 @@ cdef class FrameFastPath:
     cdef readonly bint settled
     cdef readonly Py_ssize_t left
 
-    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+    cpdef Py_ssize_t forward_ordinary_frames(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
 
     cpdef object missing_bytes_buffer(self)
 
     cpdef bytearray process_missing_bytes(self, Py_ssize_t count)
 
-    cpdef drop(self)
+    cpdef discard_partial_frame(self)
 
 
 cdef class FrameReader:
@@ -36,12 +36,12 @@ cdef class FrameReader:
     cdef Py_ssize_t _filled
     cdef Py_ssize_t _room
 
-    cpdef begun(self)
+    cpdef gathered_part(self)
 
     @cython.locals(position=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, ordinary=FrameFastPath)
     cpdef Py_ssize_t receive(self, object data, Py_ssize_t end) except -1
 
-    cpdef drop(self)
+    cpdef discard_partial_frame(self)
 
     cpdef forget(self)
 

@@ -63,7 +63,7 @@ class FrameFastPath:
         self.settled = False
         self.left = 0
 
-    def take(self, data: memoryview, position: int, end: int) -> int:
+    def forward_ordinary_frames(self, data: memoryview, position: int, end: int) -> int:
         """Forward whole frames from data[position] on, and keep the beginning of the last frame.
 
         Returns the position of the first frame that a handler must receive.
@@ -83,7 +83,7 @@ class FrameFastPath:
         """
         return None
 
-    def drop(self) -> None:
+    def discard_partial_frame(self) -> None:
         """Discard the incomplete frame, because no more bytes will arrive."""
         self.left = 0
 
@@ -154,7 +154,7 @@ class FrameReader:
         """Whether part of a gathered frame is buffered."""
         return self._frame is not None or self._ordinary_has_begun()
 
-    def begun(self) -> memoryview | None:
+    def gathered_part(self) -> memoryview | None:
         """Return the received part of the frame that is being gathered, without its size prefix.
 
         Returns None if no frame is being gathered.
@@ -182,7 +182,7 @@ class FrameReader:
                 ordinary = self._ordinary
                 if ordinary is not None:
                     start = position
-                    position = ordinary.take(data, start, end)
+                    position = ordinary.forward_ordinary_frames(data, start, end)
                     self.complete_frame_count += ordinary.taken
                     self.settled = start == 0 and position == end and ordinary.settled
                     if self.suspended or end - position < self._prefix_bytes:
@@ -192,12 +192,12 @@ class FrameReader:
                 position = self._collect_prefix(data, position, end)
         return position
 
-    def drop(self) -> None:
+    def discard_partial_frame(self) -> None:
         """Discard an incomplete frame, because no more bytes will arrive."""
         if self._frame is not None:
             self._pool.free(self._frame)
         if self._ordinary is not None:
-            self._ordinary.drop()
+            self._ordinary.discard_partial_frame()
         self._frame = None
         self._prefix = b""
 

@@ -41,11 +41,11 @@ class BearerSource:
 def valid_token(bearer: BearerSource) -> "Token":
     """Return a valid token from the cache or the endpoint. A file is read on every call. Raises TokenMissing."""
     from sluicegate.config.values.password import Password  # noqa: PLC0415
-    from sluicegate.proxy.tokens.own_token import cached_token, read_token_file  # noqa: PLC0415
+    from sluicegate.proxy.tokens.own_token import read_token_file, token_from_cache  # noqa: PLC0415
 
     if bearer.file is not None:
         return read_token_file(Password(f"{_PREFIX}token.endpoint.url", None, bearer.file))
-    return cached_token(_granted(bearer), bearer.timeout_seconds)
+    return token_from_cache(_granted(bearer), bearer.timeout_seconds)
 
 
 def forget_token(bearer: BearerSource, token: "Token") -> None:

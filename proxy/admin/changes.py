@@ -15,7 +15,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.admin.letters_api import LettersApi
 from sluicegate.proxy.admin.violations_api import ViolationsApi, violations_api
-from sluicegate.proxy.cluster.topics import list_names_now
+from sluicegate.proxy.cluster.topics import list_topic_names_blocking
 from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics
@@ -147,7 +147,9 @@ def create_proxy_changes(
         return [each["name"] for each in topics if each["name"] is not None]
 
     loop = asyncio.get_running_loop()
-    topics = KnownTopics(lambda: query.loaded, list_topics_with_traffic, partial(list_names_now, config.upstream))
+    topics = KnownTopics(
+        lambda: query.loaded, list_topics_with_traffic, partial(list_topic_names_blocking, config.upstream)
+    )
     commit = None if shared is None else shared.commit
     api = EnforcementApi(enforcement, topics, loop, commit, proxy_name(config))
     return ProxyChanges(api, reload, loop, shared, violations_api(config), LettersApi(lambda: query.loaded))

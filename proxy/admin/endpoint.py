@@ -25,7 +25,7 @@ from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, invalid_request_response
 from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
-from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.network.listeners import ListenError
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
@@ -63,7 +63,7 @@ def serve(
 
     `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` a topic's policy.
     `changes` makes changes to the proxy. `further` contains additional pages, which the program that runs the proxy
-    provides. Raises CannotListen.
+    provides. Raises ListenError.
     """
 
     def make_site() -> "Site":
@@ -85,7 +85,7 @@ def serve(
 
 
 class AdminServer:
-    """Serves requests until `close`. Raises CannotListen."""
+    """Serves requests until `close`. Raises ListenError."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class AdminServer:
         try:
             self._listening = _listening_on(address)
         except OSError as error:
-            raise CannotListen(address, error) from error
+            raise ListenError(address, error) from error
         self.port: int = self._listening.getsockname()[1]
         bound = HostPort(address.host, self.port)
         web_ui = {} if make_site is None else {"web_ui": f"{'http' if tls is None else 'https'}://{bound}/"}

@@ -27,7 +27,7 @@ def open_admin_server(
 ) -> AdminServer:
     """Open the endpoint at `admin.listen`, which must be set.
 
-    The arguments are those of `create_proxy_changes`, which provides the changes, and of `serve`. Raises CannotListen.
+    The arguments are those of `create_proxy_changes`, which provides the changes, and of `serve`. Raises ListenError.
     """
     assert config.admin.listen is not None
     changes = create_proxy_changes(config, query, enforcement, shared, read_state, reload)

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.values.http import is_https, url_validator
-from sluicegate.proxy.bootstrap.jaas import MalformedJaas, parse_jaas_options
+from sluicegate.proxy.bootstrap.jaas import MalformedJaasOptions, parse_jaas_options
 from sluicegate.proxy.bootstrap.java_properties import MalformedProperty, parse_properties
 
 _MAX_BYTES = 1 << 20
@@ -134,7 +134,7 @@ def _sasl(settings: dict[str, str], jaas_line: int) -> dict[str, Any]:
         raise ClientSettingsError(f"sasl.mechanism: the proxy's own login supports {', '.join(_MECHANISMS)}")
     try:
         jaas = parse_jaas_options(settings[_JAAS]) if _JAAS in settings else {}
-    except MalformedJaas as error:
+    except MalformedJaasOptions as error:
         raise ClientSettingsError(f"line {jaas_line}: {_JAAS} {error}") from error
     if mechanism == _BEARER:
         return {"mechanism": _BEARER, **_bearer(settings, jaas)}

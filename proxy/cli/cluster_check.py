@@ -5,7 +5,7 @@ from sluicegate.proxy.cli.console import end, print_line
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.topics import check_topics
-from sluicegate.proxy.network.tls.contexts import context_for_brokers
+from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
 
 
 def warn_about_cluster(loaded: LoadedConfig) -> int:
@@ -25,7 +25,7 @@ def warn_about_cluster(loaded: LoadedConfig) -> int:
 
 async def _check(loaded: LoadedConfig) -> list[CheckResult]:
     upstream = loaded.config.upstream
-    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
     cluster = CheckedCluster(loaded.config, tls, upstream.bootstrap[0], loaded.source)
     return [result async for result in check_topics(cluster)]
 

@@ -92,7 +92,7 @@ def bootstrap(
         return
 
     from sluicegate.proxy.bootstrap.first_file import format_lines
-    from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_list, survey
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_addresses_text, survey
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
@@ -109,7 +109,7 @@ def bootstrap(
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        counts = f"brokers {broker_list(found.brokers)}; {len(found.topics)} topics"
+        counts = f"brokers {broker_addresses_text(found.brokers)}; {len(found.topics)} topics"
         print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")
 
 

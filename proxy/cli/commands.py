@@ -68,7 +68,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     if unusable:
         end(unusable)
     warnings = [*loaded.warnings, *(str(convert_flaw_to_problem(flaw, loaded.source)) for flaw in flaws)]
-    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets
+    from sluicegate.proxy.network.inherited_sockets import InheritedSocketError, inherited_sockets
     from sluicegate.proxy.reporting.logs.setup import log_warnings, queue_log_lines
     from sluicegate.proxy.server.startup import CannotStart
     from sluicegate.proxy.workers.running import run_until_signal
@@ -77,7 +77,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
         with queue_log_lines(loaded.config.log):
             log_warnings(warnings)
             run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
-    except (CannotStart, BadSocket) as error:
+    except (CannotStart, InheritedSocketError) as error:
         end([f"sluicegate: {error}"])
 
 

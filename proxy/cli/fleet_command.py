@@ -79,8 +79,8 @@ def fleet(
     if (tls_certificate is None) != (tls_key is None):
         raise typer.BadParameter("--tls-certificate and --tls-key must be given together")
     from sluicegate.proxy.admin.endpoint import AdminServer
-    from sluicegate.proxy.network.listeners import CannotListen
-    from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_fleet
+    from sluicegate.proxy.network.listeners import ListenError
+    from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_fleet
     from sluicegate.proxy.status.condition import Condition
     from sluicegate.proxy.status.status import Status
     from sluicegate.proxy.watching.fleet import Fleet
@@ -100,7 +100,7 @@ def fleet(
     try:
         for each in (*tokens.files, *([] if token is None else [token])):
             each.get()
-        tls = None if tls_certificate is None else context_for_fleet(str(tls_certificate), str(tls_key))
+        tls = None if tls_certificate is None else tls_context_for_fleet(str(tls_certificate), str(tls_key))
     except (PasswordUnreadable, TlsFilesError) as error:
         end([f"sluicegate fleet: {error}"], _USAGE)
     seen = Fleet(find, tokens.read_token)
@@ -111,7 +111,7 @@ def fleet(
         server = AdminServer(
             address, partial(fleet_metrics, seen), status, lambda: site, None if tls is None else tls.current
         )
-    except CannotListen as error:
+    except ListenError as error:
         end([f"sluicegate fleet: cannot listen on {error}; {error.advice}"])
     stop = Event()
     for number in (SIGINT, SIGTERM):

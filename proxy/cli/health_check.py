@@ -10,7 +10,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.model import Admin
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
+from sluicegate.proxy.network.http_client import HttpLookUpLimits, http_failure_message, response_to
 
 _SECONDS = 2.0
 _MOST_BYTES = 1 << 20
@@ -35,7 +35,7 @@ def read_admin_section(file: Path | None, environment: Mapping[str, str]) -> Adm
 def find_liveness_problem(address: HostPort) -> str | None:
     """Return why the proxy at this admin address is not alive, or None if it is."""
     host = _THIS_MACHINE.get(address.host, address.host)
-    bounds = LookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)
+    bounds = HttpLookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)
     try:
         with response_to("GET", f"http://{HostPort(host, address.port)}/livez", bounds, {}) as response:
             text = response.read(1000).decode(errors="replace").strip()

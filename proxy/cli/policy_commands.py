@@ -11,7 +11,7 @@ from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, read_and_compile_or_exit
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.cluster.topics import SettingsRead
+    from sluicegate.proxy.cluster.topics import TopicSettingsResult
     from sluicegate.proxy.state.settings_table import SettingsTable
 
 _USAGE = 2
@@ -90,16 +90,16 @@ class _Cluster:
     def __init__(self, loaded: LoadedConfig, offline: bool) -> None:
         self._loaded = loaded
         self._offline = offline
-        self._read: dict[str, SettingsRead] = {}
+        self._read: dict[str, TopicSettingsResult] = {}
         self._shared: SettingsTable | None = None
 
-    def settings(self, topic: str) -> "SettingsRead":
+    def settings(self, topic: str) -> "TopicSettingsResult":
         """Return the cluster's settings for a topic, as a running proxy reads them."""
-        from sluicegate.proxy.cluster.topics import read_settings_now
+        from sluicegate.proxy.cluster.topics import read_topic_settings_blocking
         from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
         if topic not in self._read:
-            read = NOT_ASKED if self._offline else read_settings_now(self._loaded.config.upstream, topic)
+            read = NOT_ASKED if self._offline else read_topic_settings_blocking(self._loaded.config.upstream, topic)
             its = None if self._offline else self._shared_settings().of(topic)
             self._read[topic] = read if its is None else replace(read, shared=its.values)
         return self._read[topic]
@@ -125,14 +125,14 @@ class _Cluster:
     def report_unknown_topic(self, command: str, topic: str) -> None:
         """Print to standard error that no policy and no cluster has the topic, with similar names."""
         from sluicegate.protocol.topic_name import is_legal_topic_name
-        from sluicegate.proxy.cluster.topics import ListedNames, list_names_now
+        from sluicegate.proxy.cluster.topics import ListedTopicNames, list_topic_names_blocking
         from sluicegate.proxy.reload.known_topics import KnownTopics
         from sluicegate.proxy.reload.topic_explanation import NOT_ASKED
 
-        def listed(name: str | None) -> ListedNames:
+        def listed(name: str | None) -> ListedTopicNames:
             if self._offline:
-                return ListedNames(reason=NOT_ASKED.reason)
-            return list_names_now(self._loaded.config.upstream, name)
+                return ListedTopicNames(reason=NOT_ASKED.reason)
+            return list_topic_names_blocking(self._loaded.config.upstream, name)
 
         if is_legal_topic_name(topic) and self.settings(topic).settings is None:
             unknown_topic_message = KnownTopics(lambda: self._loaded, tuple, listed).unknown_topic_message(topic)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.cli.console import end, print_line
-from sluicegate.proxy.registry.survey import SurveyResult, Surveys
+from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult
 
 
 def exit_if_schemas_unusable(config: Config) -> None:
@@ -15,7 +15,7 @@ def exit_if_schemas_unusable(config: Config) -> None:
     The command ends if other schemas cannot be used or were not checked.
     """
     problems: list[str] = []
-    for surveyed in Surveys(config).survey_all():
+    for surveyed in AllRegistriesSurvey(config).survey_all():
         print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")
         for words in surveyed.passed_over:
             print_line(f"registry {surveyed.registry}: {words}")

@@ -17,7 +17,7 @@ from sluicegate.protocol.headers import build_request_header, read_correlation_i
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.login import BrokerOffersNoLogin, SaslAuthenticationFailed
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.cluster.broker_login import LoginTokenMissing, log_in
+from sluicegate.proxy.cluster.broker_login import LoginTokenMissing, log_in_to_broker
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllAttemptsFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -64,7 +64,7 @@ class BrokerClient:
         if ApiKey.PRODUCE not in self.offered:
             raise NotKafkaError("is a KRaft controller, not a broker")
 
-    def version_of(self, key: ApiKey) -> int:
+    def common_version_of(self, key: ApiKey) -> int:
         """Return the highest version that both sides support, or a negative number if the broker does not offer the
         API.
         """
@@ -73,12 +73,12 @@ class BrokerClient:
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """Send one request in the highest version that both sides support, and return the parsed response."""
-        received = await self.ask_raw(key, request, body)
-        return await parse_response(partial(read_response, response), received, self.version_of(key))
+        received = await self.send_and_return_raw_response(key, request, body)
+        return await parse_response(partial(read_response, response), received, self.common_version_of(key))
 
-    async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
+    async def send_and_return_raw_response(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
         """Send a request like `ask`, but return the response's body as bytes."""
-        version = self.version_of(key)
+        version = self.common_version_of(key)
         if version < 0:
             raise ProtocolViolation(f"the broker does not support {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
@@ -133,11 +133,11 @@ class NoBrokerResponses(Exception):
     """No address of the cluster responded. The message gives the reason for each address."""
 
 
-class NotABroker(NoBrokerResponses):
+class NotABrokerError(NoBrokerResponses):
     """An address responds, but not as a Kafka broker, and no other address responds as one."""
 
 
-class OwnLoginRejected(NoBrokerResponses):
+class ProxyLoginRejected(NoBrokerResponses):
     """A broker responds but rejects the proxy's own login.
 
     Clients use their own logins, so the proxy may still serve them. `wants_logins` is true if the broker accepts logins
@@ -159,14 +159,14 @@ async def ask_any_broker(
     """Ask the bootstrap addresses until one responds. Return that address and its response.
 
     The attempts start one shortly after the other, and each may last `upstream.connect_timeout_seconds`. Raises
-    NoBrokerResponses or one of its subclasses, NotABroker and OwnLoginRejected.
+    NoBrokerResponses or one of its subclasses, NotABrokerError and ProxyLoginRejected.
     """
 
-    async def ask_one(address: HostPort) -> tuple[HostPort, T]:
+    async def ask_broker_address(address: HostPort) -> tuple[HostPort, T]:
         async with asyncio.timeout(upstream.connect_timeout_seconds):
             return address, await _ask_one(address, upstream, tls, ask, correlation_id)
 
-    attempts = [partial(ask_one, address) for address in upstream.bootstrap]
+    attempts = [partial(ask_broker_address, address) for address in upstream.bootstrap]
     try:
         return await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _forget)
     except AllAttemptsFailed as none:
@@ -183,9 +183,9 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
     reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
         if isinstance(error, SaslAuthenticationFailed):
-            return OwnLoginRejected(reasons, address, not isinstance(error, BrokerOffersNoLogin))
+            return ProxyLoginRejected(reasons, address, not isinstance(error, BrokerOffersNoLogin))
     no_broker = any(isinstance(error, ProtocolViolation | NotKafkaError) for error in errors)
-    return NotABroker(reasons) if no_broker else NoBrokerResponses(reasons)
+    return NotABrokerError(reasons) if no_broker else NoBrokerResponses(reasons)
 
 
 def _reason(error: Exception, upstream: Upstream) -> str:
@@ -242,7 +242,7 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
     if upstream.sasl is not None:
         # The token gets only half of the time. Otherwise a silent token endpoint would make a working broker seem
         # silent.
-        await log_in(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
+        await log_in_to_broker(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
         return await ask(client)
     try:
         return await ask(client)

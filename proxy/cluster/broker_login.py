@@ -27,7 +27,7 @@ class LoginTokenMissing(SaslAuthenticationFailed):
     """The proxy has no token for the login. The message names the source that provided none."""
 
 
-async def log_in(call: Call, sasl: Sasl, token_seconds: float) -> None:
+async def log_in_to_broker(call: Call, sasl: Sasl, token_seconds: float) -> None:
     """Log in. Wait at most `token_seconds` for a token.
 
     Raises SaslAuthenticationFailed, MalformedMessage and the errors of `call`.

@@ -29,7 +29,7 @@ async def fetch_broker_settings(node_id: int, client: BrokerClient) -> BrokerSet
 
     Raises a connection's errors, and ProtocolViolation for an invalid response.
     """
-    version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
+    version = client.common_version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
         return SettingsUnavailable("the broker does not support DescribeConfigs")
     resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node_id), "configuration_keys": None}

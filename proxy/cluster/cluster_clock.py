@@ -40,7 +40,7 @@ async def measure_offset(
     now_ns: Callable[[], int], requests: int, client: BrokerClient
 ) -> ClockOffset | ClockOffsetUnavailable:
     """Return the offset according to the fastest of several responses. `now_ns` returns this machine's time."""
-    if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
+    if client.common_version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
         return ClockOffsetUnavailable(
             "this broker does not report its time: it lacks DescribeQuorum v1 (Kafka 3.3 with KRaft)"
         )

@@ -17,7 +17,12 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE, DescribedTopics, RequestsFailed, ask_topics
+from sluicegate.proxy.cluster.topics import (
+    TOPICS_AT_ONCE,
+    DescribedTopics,
+    TopicSettingsRequestsFailed,
+    request_topic_settings,
+)
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
@@ -171,8 +176,8 @@ class TopicSettingsReader:
         """Request these topics and store their settings. Return whether any settings were received."""
         async with self._one_at_a_time:
             try:
-                described = await ask_topics(self._upstream, self._tls, topics)
-            except RequestsFailed as error:
+                described = await request_topic_settings(self._upstream, self._tls, topics)
+            except TopicSettingsRequestsFailed as error:
                 self._trusted = False
                 self._responded.clear()
                 self._log_readability(str(error))

@@ -23,7 +23,7 @@ from sluicegate.protocol.messages.cluster import (
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parse_response
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_brokers
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_brokers
 from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, cluster_settings_from
 
 # This size is enough for 10,000 topics with a few hundred partitions each.
@@ -55,7 +55,7 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[Metadat
 
 
 @dataclass(frozen=True, slots=True)
-class ListedNames:
+class ListedTopicNames:
     """The names of the topics that the cluster lists for the proxy's own login.
 
     If the names are unknown, `reason` explains why. `is_hidden` is true if the login may not describe the topic in
@@ -67,42 +67,44 @@ class ListedNames:
     is_hidden: bool = False
 
 
-def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
+def list_topic_names_blocking(upstream: Upstream, name: str | None) -> ListedTopicNames:
     """List the topics over a separate connection.
 
     Blocks for up to a few seconds, so an event loop must not call it. `name` is the topic in question, or None.
     """
 
-    async def list_names_of(client: BrokerClient) -> ListedNames:
+    async def list_names_of(client: BrokerClient) -> ListedTopicNames:
         names = tuple(topic.name for topic in await _ask_for_all(client))
-        return ListedNames(names, is_hidden=name is not None and name not in names and await _is_hidden(client, name))
+        return ListedTopicNames(
+            names, is_hidden=name is not None and name not in names and await _is_hidden(client, name)
+        )
 
-    async def read() -> ListedNames:
+    async def read() -> ListedTopicNames:
         async with asyncio.timeout(_LIST_SECONDS):
             _, found = await ask_any_broker(upstream, tls, list_names_of)
             return found
 
     try:
-        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
+        tls = None if upstream.tls is None else tls_context_for_brokers(upstream.tls)
         return asyncio.run(read())
     except TimeoutError:
-        return ListedNames(reason=f"no broker responded within {_LIST_SECONDS} s")
+        return ListedTopicNames(reason=f"no broker responded within {_LIST_SECONDS} s")
     except (TlsFilesError, NoBrokerResponses, ProtocolViolation) as error:
-        return ListedNames(reason=str(error))
+        return ListedTopicNames(reason=str(error))
 
 
-async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
+async def brokers_offer_topic_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
     """Return whether the brokers have the API that reads topics' settings. Raises NoBrokerResponses."""
 
     async def list_names_of(client: BrokerClient) -> bool:
-        return client.version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
+        return client.common_version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
 
     _, offered = await ask_any_broker(upstream, tls, list_names_of)
     return offered
 
 
 async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
-    version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
+    version = max(client.common_version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
     body = METADATA_REQUEST.build(
         {
             "topics": None,
@@ -117,7 +119,7 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
 
 async def _is_hidden(client: BrokerClient, name: str) -> bool:
     """Return whether the login may not describe this topic, so that lists omit it."""
-    version = client.version_of(ApiKey.METADATA)
+    version = client.common_version_of(ApiKey.METADATA)
     if version < _NO_CREATION_SINCE:
         return False
     body = METADATA_REQUEST.build({"topics": [{"name": name}], "allow_auto_topic_creation": False}, version)
@@ -159,7 +161,7 @@ _MAX_WORDS = 300
 _MAX_REQUESTS = 20
 
 
-class RequestsFailed(Exception):
+class TopicSettingsRequestsFailed(Exception):
     """No broker reported any settings. The message gives the reason."""
 
 
@@ -194,8 +196,8 @@ class _RequestRejected:
     reason: str
 
 
-async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Request these topics' settings over one connection at a time. Raises RequestsFailed if no
+async def request_topic_settings(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
+    """Request these topics' settings over one connection at a time. Raises TopicSettingsRequestsFailed if no
     settings are received.
     """
     found = DescribedTopics()
@@ -219,12 +221,12 @@ async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequenc
             received = True
             found.add(response)
     if not received:
-        raise RequestsFailed(next(reversed(found.complaints.values())))
+        raise TopicSettingsRequestsFailed(next(reversed(found.complaints.values())))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsRead:
+class TopicSettingsResult:
     """The cluster's settings for one topic. If there are none, `reason` explains why.
 
     `shared` contains the topic settings that the proxies share (`sluicegate.*`).
@@ -235,37 +237,39 @@ class SettingsRead:
     shared: Mapping[str, str] = field(default_factory=dict)
 
 
-async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:
+async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> TopicSettingsResult:
     """Read one topic's settings as a running proxy does. Takes a few seconds at most."""
     if not upstream.topic_settings:
-        return SettingsRead(reason=SETTINGS_OFF)
+        return TopicSettingsResult(reason=SETTINGS_OFF)
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            described = await ask_topics(upstream, tls, [topic])
+            described = await request_topic_settings(upstream, tls, [topic])
     except TimeoutError:
-        return SettingsRead(reason=f"no broker responded within {_READ_SECONDS} s")
-    except RequestsFailed as error:
-        return SettingsRead(reason=str(error))
+        return TopicSettingsResult(reason=f"no broker responded within {_READ_SECONDS} s")
+    except TopicSettingsRequestsFailed as error:
+        return TopicSettingsResult(reason=str(error))
     if topic in described.absent:
-        return SettingsRead(reason=f"the cluster has no topic {topic}")
+        return TopicSettingsResult(reason=f"the cluster has no topic {topic}")
     settings = described.settings.get(topic)
-    return SettingsRead(settings, None if settings else next(iter(described.complaints.values()), None))
+    return TopicSettingsResult(settings, None if settings else next(iter(described.complaints.values()), None))
 
 
-def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
+def read_topic_settings_blocking(upstream: Upstream, topic: str) -> TopicSettingsResult:
     """Read one topic's settings over a separate connection. Blocks, so an event loop must not call it."""
     try:
-        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
+        tls = None if upstream.tls is None else tls_context_for_brokers(upstream.tls)
     except TlsFilesError as error:
-        return SettingsRead(reason=str(error))
+        return TopicSettingsResult(reason=str(error))
     return asyncio.run(read_settings(upstream, tls, topic))
 
 
-async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Request the settings of any number of topics, in several requests. Raises RequestsFailed."""
+async def request_settings_of_many_topics(
+    upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]
+) -> DescribedTopics:
+    """Request the settings of any number of topics, in several requests. Raises TopicSettingsRequestsFailed."""
     found = DescribedTopics()
     for first in range(0, len(topics), TOPICS_AT_ONCE):
-        found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
+        found.add(await request_topic_settings(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
     return found
 
 
@@ -273,7 +277,7 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
     resources = [
         {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": list(KEYS)} for topic in topics
     ]
-    version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
+    version = client.common_version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
         raise ProtocolViolation("the broker does not support DescribeConfigs")
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)

@@ -16,7 +16,7 @@ from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.doctor.ports import is_free
 from sluicegate.proxy.doctor.running_proxy import find_reachable_address, identify_proxy
-from sluicegate.proxy.network.listeners import CannotListen, bind
+from sluicegate.proxy.network.listeners import ListenError, bind
 
 _ABOUT = "advertised address"
 _SECONDS = 5.0
@@ -79,7 +79,7 @@ async def _by_listening(bound: HostPort, address: HostPort) -> CheckResult:
     loop = asyncio.get_running_loop()
     try:
         listener = bind(bound)
-    except CannotListen as error:
+    except ListenError as error:
         return CheckResult(_ABOUT, Level.NOT_CHECKED, f"cannot listen on {error}")
     with listener:
         arrived = loop.create_task(loop.sock_accept(listener))

@@ -13,7 +13,7 @@ from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
 from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
 
 _MOST_BROKERS = 100
 _AT_ONCE = 8
@@ -60,7 +60,7 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
     if await resolve_name(address.host) is None:  # an unresolved name is reported as a separate failure
         seen.results.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
-    found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
+    found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_loop_detection_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
         if "HTTP" in reason or (tls is None and await _speaks_http(address)):

@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
-from sluicegate.proxy.network.tls.certificates import first_certificate
+from sluicegate.proxy.network.tls.certificates import first_certificate_in_pem
 
 _ABOUT = "certificate names"
 
@@ -22,7 +22,7 @@ _ABOUT = "certificate names"
 def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
     """Yield the advertised names that the certificate does not cover. `brokers` contains the known node ids."""
     listen = config.listen
-    certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
+    certificate = first_certificate_in_pem(listen.tls.certificate_file) if listen.tls is not None else None
     if certificate is None:
         return
     ids = sorted(brokers)

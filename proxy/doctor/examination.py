@@ -8,8 +8,8 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
-from sluicegate.proxy.network.tls.certificates import Flaw
-from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_brokers
+from sluicegate.proxy.network.tls.certificates import CertificateFlaw
+from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_brokers
 from sluicegate.validation.origins import NOWHERE
 
 
@@ -28,7 +28,7 @@ class Examination:
         return 1 if any(result.level is Level.FAILURE for result in self.results) else 0
 
 
-async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
+async def examine(config: Config, flaws: Iterable[CertificateFlaw] = (), source: Source = NOWHERE) -> Examination:
     """Run all checks. Write nothing, and bind ports only briefly.
 
     `flaws` is the result of `sluicegate check` for the files that the configuration names. `source` maps the
@@ -37,7 +37,7 @@ async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = N
     found = [files.convert_flaw(flaw) for flaw in flaws]
     found += [result for check in machine_checks() for result in check.run(config)]
     try:
-        tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
+        tls = tls_context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
     except TlsFilesError:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examination(tuple(found), saw_cluster=False)

@@ -7,13 +7,13 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
 from sluicegate.proxy.network.tls import certificates
-from sluicegate.proxy.network.tls.certificates import Flaw
+from sluicegate.proxy.network.tls.certificates import CertificateFlaw
 
 _ADVICE = "correct the file; a running proxy uses it for new connections within 2 s"
 _HAS_ADVICE = (": renew it", ": set ", ": check ", "pip install")
 
 
-def convert_flaw(flaw: Flaw) -> CheckResult:
+def convert_flaw(flaw: CertificateFlaw) -> CheckResult:
     """Convert a flaw to a result. The advice is empty if the flaw's message already contains it."""
     is_of_a_file = flaw.key.endswith("_file") and not any(each in flaw.message for each in _HAS_ADVICE)
     level = Level.FAILURE if flaw.is_error else Level.WARNING

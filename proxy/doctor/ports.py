@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
-from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
+from sluicegate.proxy.network.listeners import MAX_BROKERS, ListenError, bind
 
 
 def is_free(address: HostPort) -> bool:
@@ -37,9 +37,9 @@ def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Ite
             yield CheckResult(about, Level.FAILURE, f"cannot listen on {reason}", reason.advice)
 
 
-def _why_not(address: HostPort) -> CannotListen | None:
+def _why_not(address: HostPort) -> ListenError | None:
     try:
         bind(address).close()
-    except CannotListen as error:
+    except ListenError as error:
         return error
     return None

@@ -16,7 +16,7 @@ from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsUna
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
 
 _ABOUT = "broker principals"
 _MOST_BROKERS = 20
@@ -93,7 +93,9 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     config = cluster.config
     if not config.listen.declares_principal_derivation and first_key_with_principal(config) is None:
         return
-    listed = await discover_cluster(replace(config.upstream, bootstrap=(cluster.asked,)), cluster.tls, new_mark())
+    listed = await discover_cluster(
+        replace(config.upstream, bootstrap=(cluster.asked,)), cluster.tls, new_loop_detection_mark()
+    )
     examined = []
     for node_id, address in sorted((listed.brokers or {}).items())[:_MOST_BROKERS]:
         settings = await _settings_of(cluster, node_id, address)

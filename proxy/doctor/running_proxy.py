@@ -18,9 +18,9 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.discovery import discover_cluster
 from sluicegate.proxy.doctor.check_result import Level
-from sluicegate.proxy.network.tls.certificates import first_certificate
+from sluicegate.proxy.network.tls.certificates import first_certificate_in_pem
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
-from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
 from sluicegate.proxy.status.condition import ServingState
 
 _SECONDS = 5.0
@@ -66,7 +66,7 @@ async def _as_a_client(config: Config, address: HostPort) -> ProxyIdentity:
         return ProxyIdentity(False, Level.NOT_CHECKED, found, "stop the proxy, or check /readyz at admin.listen")
     tls = None
     if listen.tls is not None:
-        own = await asyncio.to_thread(first_certificate, listen.tls.certificate_file)
+        own = await asyncio.to_thread(first_certificate_in_pem, listen.tls.certificate_file)
         try:
             shown = await _certificate_at(address)
         except (OSError, TimeoutError) as error:
@@ -87,7 +87,7 @@ _SILENT = f"no response within {_SECONDS:.0f} s"
 async def _by_its_brokers(config: Config, address: HostPort, tls: TlsContext | None) -> ProxyIdentity:
     upstream_tls = UpstreamTls(verify_hostname=False) if tls is not None else None
     asked = Upstream(bootstrap=(address,), tls=upstream_tls, connect_timeout_seconds=_SECONDS)
-    found = await discover_cluster(asked, tls, new_mark())
+    found = await discover_cluster(asked, tls, new_loop_detection_mark())
     if found.answered_by is None and tls is not None:  # the cluster may be unreachable
         return ProxyIdentity(True, Level.OK, f"{address} presents listen.tls.certificate_file")
     if found.answered_by is None:

@@ -13,7 +13,12 @@ from sluicegate.config.values.topic_pattern import exact_name_of
 from sluicegate.protocol.errors import ProtocolViolation
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topics import MetadataTopic, RequestsFailed, all_topics, ask_many_topics
+from sluicegate.proxy.cluster.topics import (
+    MetadataTopic,
+    TopicSettingsRequestsFailed,
+    all_topics,
+    request_settings_of_many_topics,
+)
 from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -216,8 +221,8 @@ async def _limits(
     config = cluster.config
     names_of_all = [topic.name for topic in shown]
     try:
-        asked = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
-    except RequestsFailed as error:
+        asked = await request_settings_of_many_topics(config.upstream, tls, names_of_all) if shown else None
+    except TopicSettingsRequestsFailed as error:
         yield CheckResult(
             "topic limits", Level.NOT_CHECKED, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics"
         )

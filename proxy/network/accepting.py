@@ -16,7 +16,7 @@ from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
     MalformedProxyHeader,
     ProxyProtocol,
-    may_be_header,
+    may_start_proxy_header,
     parse_client_address,
     remaining_bytes,
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE = 16
 
 
-async def accept_plain(
+async def accept_plain_connections(
     listener: socket.socket,
     label: str,
     sockets: "PlainSockets | None",
@@ -213,7 +213,7 @@ class ClientAcceptor:
                     "not an address of listen.proxy_protocol_from, and proxy_protocol is required"
                 )
             return None
-        if not proxied.is_required and not may_be_header(await self._first_bytes(connection)):
+        if not proxied.is_required and not may_start_proxy_header(await self._first_bytes(connection)):
             return None
         fixed = await self._exactly(connection, FIXED_BYTES)
         return parse_client_address(fixed, await self._exactly(connection, remaining_bytes(fixed)))
@@ -224,7 +224,7 @@ class ClientAcceptor:
             first = await self._peeked(connection)
             if not first:
                 raise EOFError
-            if len(first) >= FIXED_BYTES or not may_be_header(first):
+            if len(first) >= FIXED_BYTES or not may_start_proxy_header(first):
                 return first
             await asyncio.sleep(_POLL_SECONDS)
 

@@ -36,7 +36,7 @@ class ClientIntroduction:
         self._requested_names = requested_names
 
     def __call__(self, transport: Any) -> PeerInfo:
-        prepare_socket(transport)
+        prepare_client_socket(transport)
         handshake: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         peer, local_address = peer_and_local_addresses(transport)
         if handshake is None:
@@ -49,11 +49,11 @@ class ClientIntroduction:
 
 def describe_broker(transport: Any) -> PeerInfo:
     """Describe a connection to a broker."""
-    prepare_socket(transport)
+    prepare_client_socket(transport)
     return PeerInfo(*peer_and_local_addresses(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
 
 
-def prepare_socket(transport: Any) -> None:
+def prepare_client_socket(transport: Any) -> None:
     """Set TCP_NODELAY, so that small frames leave at once, and SO_KEEPALIVE, to detect a peer that has vanished."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):

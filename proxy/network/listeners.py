@@ -24,7 +24,7 @@ _MAX_NODE = 2**31 - 1
 MAX_BROKERS = 1000
 
 
-class CannotListen(Exception):
+class ListenError(Exception):
     """An address could not be bound.
 
     The message contains the address and the reason, and `advice` explains what an operator should do.
@@ -53,7 +53,7 @@ Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
 """Starts accepting on a listening socket. The first argument is the broker's node id, or None for bootstrap."""
 
 Bind = Callable[[HostPort], socket.socket]
-"""Creates a listening socket. Raises CannotListen."""
+"""Creates a listening socket. Raises ListenError."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Listeners:
         return node_id if node_id is None or node_id <= _MAX_NODE else None
 
     def open_bootstrap(self) -> None:
-        """Open the bootstrap port. Raises CannotListen."""
+        """Open the bootstrap port. Raises ListenError."""
         self._bind(None, self._listen.bootstrap)
         self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
 
@@ -113,7 +113,7 @@ class Listeners:
         if node_id not in self._open:
             try:
                 self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of_broker(node_id)))
-            except CannotListen as error:
+            except ListenError as error:
                 self._log_bind_failure(node_id, str(error))
                 return None
             self._offered.add(node_id)
@@ -190,20 +190,20 @@ def _name_pattern(broker_host: str) -> re.Pattern[str]:
 
 
 def bind(address: HostPort) -> socket.socket:
-    """Return a listening socket that no other process can share. Raises CannotListen."""
+    """Return a listening socket that no other process can share. Raises ListenError."""
     return _listening(address, (socket.SO_REUSEADDR,))
 
 
-def bind_shared(address: HostPort) -> socket.socket:
+def bind_shared_port(address: HostPort) -> socket.socket:
     """Return a listening socket on an address that workers share.
 
-    The system distributes connections among them. Raises CannotListen.
+    The system distributes connections among them. Raises ListenError.
     """
     return _listening(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 
-def reserve_shared(address: HostPort) -> socket.socket:
-    """Bind an address for workers that will share it, without listening. Raises CannotListen if it is in use."""
+def reserve_shared_port(address: HostPort) -> socket.socket:
+    """Bind an address for workers that will share it, without listening. Raises ListenError if it is in use."""
     bind(address).close()  # with only SO_REUSEPORT, binding would succeed next to another proxy of the same user
     return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
@@ -221,7 +221,7 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
             address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise CannotListen(address, error) from error
+        raise ListenError(address, error) from error
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         for option in options:
@@ -229,5 +229,5 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
         bound.bind(where)
     except OSError as error:
         bound.close()
-        raise CannotListen(address, error) from error
+        raise ListenError(address, error) from error
     return bound

@@ -53,7 +53,7 @@ def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
     return ProxyProtocol(listen.proxy_protocol == "required", parse_networks(listen.proxy_protocol_from))
 
 
-def may_be_header(head: bytes) -> bool:
+def may_start_proxy_header(head: bytes) -> bool:
     """Return whether `head`, the first bytes of a connection, may be the start of a header."""
     return SIGNATURE.startswith(head[: len(SIGNATURE)])
 

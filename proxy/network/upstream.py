@@ -79,7 +79,7 @@ class _Reached:
         self.plain.close()
 
 
-class Dialler:
+class BrokerAddressDialler:
     """Connects sessions to brokers, each in its own task."""
 
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:

@@ -61,7 +61,7 @@ class NoRegistryEvents:
         return
 
 
-class Breaker:
+class RegistryCircuitBreaker:
     """One registry's circuit breaker. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, name: str, now: Callable[[], float], reports: RegistryEvents) -> None:
@@ -79,7 +79,7 @@ class Breaker:
         """The message of the last failure."""
 
     @property
-    def has_last_failed(self) -> bool:
+    def has_last_request_failed(self) -> bool:
         """Whether the last request failed, so that callers should not wait for the next one."""
         return self._blocked_until is not None
 

@@ -75,7 +75,7 @@ class RegistryClient(Protocol):
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
 
-    def get_text(self, path: str) -> TextResponse:
+    def get_plain_text(self, path: str) -> TextResponse:
         """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] = ...) -> JsonResponse:
@@ -108,7 +108,7 @@ class _BadSchema(Exception):
     """The schema is wrong, but the registry works. The message gives the reason."""
 
 
-def without_context(subject: str) -> str:
+def subject_without_context(subject: str) -> str:
     """Return a subject's name without its context."""
     return _CONTEXT.sub("", subject, count=1)
 
@@ -161,7 +161,7 @@ class ConfluentApi:
 
     def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
-        return met(without_context(subject))
+        return met(subject_without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return a subject's newest schema, or None if it no longer has one. Raises RegistryFailed."""
@@ -251,7 +251,7 @@ class ConfluentApi:
         if found == self._qualified(subject):
             return True
         # A registry whose URL ends with /contexts/NAME may include or omit the context.
-        return not self._context and without_context(found) == subject
+        return not self._context and subject_without_context(found) == subject
 
 
 def _quoted(subject: str) -> str:

@@ -62,7 +62,7 @@ class GlueFolder:
     def subjects(self, _http: RegistryClient) -> list[str]:
         """Return the UUIDs of all schemas, at most 10,000. Raises RegistryFailed."""
         try:
-            return names_in_folder(self._folder)
+            return schema_names_in_glue_folder(self._folder)
         except OSError as error:
             raise RegistryFailed(f"{self._folder}: {error.strerror}") from error
 
@@ -77,7 +77,7 @@ class GlueFolder:
         return None if text is None else NewestSchema(1, schema_id, text)
 
 
-def names_in_folder(folder: Path) -> list[str]:
+def schema_names_in_glue_folder(folder: Path) -> list[str]:
     """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for up to a few seconds. Raises OSError."""
     return run_within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from sluicegate.proxy.network.http_client import (
     BoundedSocket,
+    HttpLookUpLimits,
     HttpResponseTooLarge,
-    LookUpLimits,
     http_failure_message,
     open_connection,
 )
@@ -92,7 +92,7 @@ class RegistryHttp:
         self._login = login
         self._tls = tls or ssl.create_default_context
         self._seconds = look_up_seconds
-        self._bounds = LookUpLimits(0, 0)
+        self._bounds = HttpLookUpLimits(0, 0)
         self.begin()
 
     def __del__(self) -> None:
@@ -101,13 +101,13 @@ class RegistryHttp:
 
     def begin(self) -> None:
         """Start a lookup. All its requests together may take ten seconds and 4 MiB."""
-        self._bounds = LookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
+        self._bounds = HttpLookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
         return _parsed(self._ask("GET", path, b"", {}))
 
-    def get_text(self, path: str) -> TextResponse:
+    def get_plain_text(self, path: str) -> TextResponse:
         """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
         return self._ask("GET", path, b"", {})
 
@@ -196,7 +196,7 @@ def _parsed(response: TextResponse) -> JsonResponse:
         return JsonResponse(response.status, None)
 
 
-def _read(response: HTTPResponse, bounds: LookUpLimits) -> bytes:
+def _read(response: HTTPResponse, bounds: HttpLookUpLimits) -> bytes:
     """Return the whole body. Raises HttpResponseTooLarge as soon as the limit is exceeded."""
     if response.length is not None:
         bounds.check(response.length)

@@ -29,7 +29,7 @@ class RuleOverSchemas:
 
 
 @dataclass(slots=True)
-class MetSubjects:
+class ApplicableSubjects:
     """The subjects of one registry to which rules and sensitive fields can apply.
 
     `all_subjects` is true if one of these rules or fields applies to records of any subject, or of subjects named after
@@ -44,11 +44,11 @@ class MetSubjects:
     all_subjects: bool = False
     by_side: dict[str, list[str]] = field(default_factory=dict)
     by_record: list[str] = field(default_factory=list)
-    constrained: "MetSubjects | None" = None
-    conditioned: "MetSubjects | None" = None
-    inlined: "MetSubjects | None" = None
-    compiled_for: "dict[RuleOverSchemas, MetSubjects]" = field(default_factory=dict)
-    tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
+    constrained: "ApplicableSubjects | None" = None
+    conditioned: "ApplicableSubjects | None" = None
+    inlined: "ApplicableSubjects | None" = None
+    compiled_for: "dict[RuleOverSchemas, ApplicableSubjects]" = field(default_factory=dict)
+    tagged: "dict[SensitiveFields, ApplicableSubjects]" = field(default_factory=dict)
 
     def matcher(self) -> "SubjectMatcher":
         """Create a matcher of subject names."""
@@ -58,7 +58,7 @@ class MetSubjects:
 class SubjectMatcher:
     """Matches the names of subjects without their context."""
 
-    def __init__(self, met: MetSubjects) -> None:
+    def __init__(self, met: ApplicableSubjects) -> None:
         self._all = met.all_subjects
         self._by_side = {side: TopicPatterns(patterns) for side, patterns in met.by_side.items()}
         self._by_record = TopicPatterns(met.by_record) if met.by_record else None
@@ -75,34 +75,34 @@ class SubjectMatcher:
         return self._by_record is not None and bool(topic) and self._by_record.first_match(topic) is not None
 
 
-def met_subjects(config: Config) -> dict[str, MetSubjects]:
+def met_subjects(config: Config) -> dict[str, ApplicableSubjects]:
     """Return the subjects to which rules and sensitive fields can apply, for each registry that they use."""
-    found: dict[str, MetSubjects] = {}
+    found: dict[str, ApplicableSubjects] = {}
     for pattern, side, schema, named in _uses(config):
         if schema is None or schema.registry is None:
             continue
         strategy = SubjectName(schema.subject or "topic")
-        met = found.setdefault(schema.registry, MetSubjects())
+        met = found.setdefault(schema.registry, ApplicableSubjects())
         _add(met, pattern, side, strategy)
         if schema.protovalidate:
-            met.constrained = met.constrained or MetSubjects()
+            met.constrained = met.constrained or ApplicableSubjects()
             _add(met.constrained, pattern, side, strategy)
         if schema.conditions:
-            met.conditioned = met.conditioned or MetSubjects()
+            met.conditioned = met.conditioned or ApplicableSubjects()
             _add(met.conditioned, pattern, side, strategy)
         if schema.inline_rules:
-            met.inlined = met.inlined or MetSubjects()
+            met.inlined = met.inlined or ApplicableSubjects()
             _add(met.inlined, pattern, side, strategy)
         if isinstance(named, SensitiveFields):
             if named.tags:
-                _add(met.tagged.setdefault(named, MetSubjects()), pattern, side, strategy)
+                _add(met.tagged.setdefault(named, ApplicableSubjects()), pattern, side, strategy)
             continue
         for rule in _over_schemas(named, side, schema) if strategy in _OF_TOPICS else ():
-            _add(met.compiled_for.setdefault(rule, MetSubjects()), pattern, side, strategy)
+            _add(met.compiled_for.setdefault(rule, ApplicableSubjects()), pattern, side, strategy)
     return found
 
 
-def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> None:
+def _add(met: ApplicableSubjects, pattern: str, side: str, strategy: SubjectName) -> None:
     if strategy is SubjectName.TOPIC:
         met.by_side.setdefault(side, []).append(pattern)
     elif strategy is SubjectName.TOPIC_RECORD:

@@ -15,7 +15,7 @@ from sluicegate.config.files.near_files import similar_file_names_hint
 from sluicegate.config.files.source import SchemaFile, Source
 from sluicegate.config.model import Config
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file, sources_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set_of_file, proto_source_paths
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 _MOST_BYTES = 10 << 20
@@ -60,8 +60,8 @@ class SchemaFiles:
     def _read(self, path: Path, is_protobuf: bool) -> SchemaFile:
         try:
             if is_protobuf and path.suffix == ".proto":
-                descriptor_set = descriptor_set_of_file(path)
-                return SchemaFile(descriptor_set, sources_of(descriptor_set, path))
+                descriptor_set = compile_descriptor_set_of_file(path)
+                return SchemaFile(descriptor_set, proto_source_paths(descriptor_set, path))
             return SchemaFile(_content(path), (path,))
         except SchemaUnusable:
             kept = self._kept(path)
@@ -75,7 +75,7 @@ class SchemaFiles:
         return kept if kept is not None and kept.is_unreadable() else None
 
 
-def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
+def unreadable_schema_files(config: Config, source: Source) -> dict[Path, list[str]]:
     """Return the unreadable schema and key files in force, each with its topic patterns.
 
     `defaults` stands for topics without an entry. The reading time is not limited.

@@ -13,8 +13,8 @@ from sluicegate.proxy.registry.compile_cost import max_compile_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
-from sluicegate.proxy.rules_process.rule_limits import TooCostly
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
+from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
@@ -180,7 +180,7 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
     """Compile a schema in the rules process, and return whether that was cheap. Raises SchemaUnusable."""
     try:
         return process.compile(specification).seconds <= _CHEAP_SECONDS
-    except TooCostly as error:
+    except EvaluationTooCostly as error:
         raise SchemaUnusable(f"compiling the schema takes {error}") from error
     except Outage as error:
         raise SchemaUnusable(f"the schema is too costly to compile without the rules process: {error}") from error
@@ -192,7 +192,7 @@ def specification_of_schema(schema: Schema, files: SchemaFiles | None = None) ->
     if schema.file is None:
         assert schema.text is not None
         if schema.format == "protobuf":
-            descriptor_set = descriptor_set_of(OWN_NAME, schema.text, {})
+            descriptor_set = compile_descriptor_set(OWN_NAME, schema.text, {})
             return Specification(EvaluatorKind.PROTOBUF, descriptor_set, name=schema.message or "")
         text = schema.text.encode()
     else:

@@ -13,8 +13,8 @@ from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.met_subjects import MetSubjects, RuleOverSchemas, met_subjects
-from sluicegate.proxy.registry.registries import api_of, http_of
+from sluicegate.proxy.registry.met_subjects import ApplicableSubjects, RuleOverSchemas, met_subjects
+from sluicegate.proxy.registry.registries import registry_api_of, registry_http_of
 from sluicegate.proxy.registry.schema_compiler import (
     REGISTRY_KINDS,
     CompiledSchema,
@@ -110,17 +110,17 @@ class RegistrySurvey:
         self,
         name: str,
         section: Registry,
-        met: MetSubjects,
+        met: ApplicableSubjects,
         now: Callable[[], float] = monotonic,
         most_seconds: float = _MOST_SECONDS,
     ) -> None:
         self._name = name
-        self._http = http_of(name, section)
-        self._api = api_of(section)
+        self._http = registry_http_of(name, section)
+        self._api = registry_api_of(section)
         self._met = met.matcher()
-        self._constrained = (met.constrained or MetSubjects()).matcher()
-        self._conditioned = (met.conditioned or MetSubjects()).matcher()
-        self._inlined = (met.inlined or MetSubjects()).matcher()
+        self._constrained = (met.constrained or ApplicableSubjects()).matcher()
+        self._conditioned = (met.conditioned or ApplicableSubjects()).matcher()
+        self._inlined = (met.inlined or ApplicableSubjects()).matcher()
         self._compiled_for = [(rule, of.matcher()) for rule, of in met.compiled_for.items()]
         self._tagged = [(fields, of.matcher()) for fields, of in met.tagged.items()]
         self._now = now
@@ -241,7 +241,7 @@ class RegistrySurvey:
                     )
 
 
-class Surveys:
+class AllRegistriesSurvey:
     """Surveys all registries that rules and sensitive fields use. The rules process exists only during a survey."""
 
     def __init__(self, config: Config, reports: RulesProcessReports | None = None) -> None:

@@ -24,12 +24,12 @@ class WaitingRecords:
             if reported.finding.waits_for is not None and batch.outcome is Outcome.RESEND:
                 self.add(reported.finding.waits_for, make_waiting_names(client, batch.topic))
 
-    def waiting_for_registry(self, registry: str) -> WaitingNames:
+    def clients_waiting_for_registry(self, registry: str) -> WaitingNames:
         """Return the clients that wait for a registry."""
         known = self._by_registry.get(registry)
         return NOBODY if known is None else known.now()
 
-    def keep_only(self, registries: set[str]) -> None:
+    def forget_other_registries(self, registries: set[str]) -> None:
         """Forget the clients of all other registries, because those registries respond."""
         for name in self._by_registry.keys() - registries:
             del self._by_registry[name]

@@ -14,9 +14,14 @@ from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.values.http import parse_headers
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.network.tls.certificates import Flaw, certificate_flaws, files_for_server, tls_files
+from sluicegate.proxy.network.tls.certificates import (
+    CertificateFlaw,
+    certificate_flaws,
+    tls_files,
+    tls_files_for_server,
+)
 from sluicegate.proxy.registry.aws_login import AWS_EXTRA
-from sluicegate.proxy.registry.glue_folder import names_in_folder
+from sluicegate.proxy.registry.glue_folder import schema_names_in_glue_folder
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.registry.schema_rules import SchemaRules
@@ -28,7 +33,7 @@ from sluicegate.validation.rules.from_keys import parts_of
 from sluicegate.validation.rules.rule import RuleUnusable
 
 
-def find_flaws(config: Config, files: SchemaFiles | None = None) -> Iterator[Flaw]:
+def find_flaws(config: Config, files: SchemaFiles | None = None) -> Iterator[CertificateFlaw]:
     """Yield problems with certificates, keys, secret files, objects that rules name, and the requirements of `otel`.
 
     `files` reads schemas.
@@ -39,10 +44,10 @@ def find_flaws(config: Config, files: SchemaFiles | None = None) -> Iterator[Fla
         try:
             check_extra()
         except ExtraMissing as error:
-            yield Flaw("otel", str(error))
+            yield CertificateFlaw("otel", str(error))
 
 
-def find_file_flaws(config: Config) -> Iterator[Flaw]:
+def find_file_flaws(config: Config) -> Iterator[CertificateFlaw]:
     """Yield problems with current files that are not part of policies: certificates, keys, secrets and folders."""
     now = datetime.now(UTC)
     for tls in tls_files(config):
@@ -50,7 +55,7 @@ def find_file_flaws(config: Config) -> Iterator[Flaw]:
     sasl, token = config.upstream.sasl, config.admin.web_ui_token
     yield from _flaws_in_secrets((*(() if sasl is None else sasl.secrets), *(() if token is None else (token,))))
     if sasl is not None and sasl.oauth is not None and sasl.oauth.tls is not None:
-        yield from certificate_flaws(files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
+        yield from certificate_flaws(tls_files_for_server("upstream.sasl.oauth.tls", sasl.oauth.tls), now)
     yield from _flaws_in_registries(config)
     if config.otel is not None:
         yield from _flaws_in_otel(config.otel, now)
@@ -58,7 +63,7 @@ def find_file_flaws(config: Config) -> Iterator[Flaw]:
 
 def find_policy_flaws(
     config: Config, process: RulesProcess | None = None, files: SchemaFiles | None = None
-) -> Iterator[Flaw]:
+) -> Iterator[CertificateFlaw]:
     """Yield problems with schemas, expressions, entry points, sensitive fields, and registries' files.
 
     Registries' files are passwords and certificates. No requests are sent to registries. A registry's file may be
@@ -69,7 +74,9 @@ def find_policy_flaws(
     yield from _flaws_in_registries(config, read_current_or_last_content)
 
 
-def _flaws_in_rules(config: Config, process: RulesProcess | None, files: SchemaFiles | None) -> Iterator[Flaw]:
+def _flaws_in_rules(
+    config: Config, process: RulesProcess | None, files: SchemaFiles | None
+) -> Iterator[CertificateFlaw]:
     schema_rules = SchemaRules(Registries().by_name(config.registries), process, files)
     for path, keys in config.sections_with_rules():
         place = ".".join(map(str, path))
@@ -78,33 +85,37 @@ def _flaws_in_rules(config: Config, process: RulesProcess | None, files: SchemaF
                 for _ in parts_of(rule, schema_rules):
                     pass
             except ExpressionUnusable as error:
-                yield Flaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
+                yield CertificateFlaw(f"{place}.rules.{i}.cel", f"rule {rule.name}: {error}")
             except RuleUnusable as error:
-                yield Flaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
+                yield CertificateFlaw(f"{place}.rules.{i}", f"rule {rule.name}: {error}")
     for unusable in unusable_policy_errors(config, schema_rules):
-        yield Flaw(".".join(map(str, unusable.path)), str(unusable))
+        yield CertificateFlaw(".".join(map(str, unusable.path)), str(unusable))
 
 
-def _flaws_in_registries(config: Config, read: ReadContent = read_current_content) -> Iterator[Flaw]:
+def _flaws_in_registries(config: Config, read: ReadContent = read_current_content) -> Iterator[CertificateFlaw]:
     for name, registry in config.registries.items():
         yield from _flaws_in_secrets(registry.secrets(f"registries.{name}"), read)
         if registry.folder is not None and read is read_current_content:
             try:
-                names_in_folder(Path(registry.folder))
+                schema_names_in_glue_folder(Path(registry.folder))
             except OSError as error:
-                yield Flaw(f"registries.{name}.folder", f"{registry.folder} cannot be read: {error.strerror}")
+                yield CertificateFlaw(
+                    f"registries.{name}.folder", f"{registry.folder} cannot be read: {error.strerror}"
+                )
         if registry.region is not None and find_spec("awscrt") is None:
-            yield Flaw(f"registries.{name}.region", f"it requires awscrt: {AWS_EXTRA}")
+            yield CertificateFlaw(f"registries.{name}.region", f"it requires awscrt: {AWS_EXTRA}")
         for section, tls in registry.tls_sections(f"registries.{name}"):
-            yield from certificate_flaws(files_for_server(section, tls), datetime.now(UTC), read)
+            yield from certificate_flaws(tls_files_for_server(section, tls), datetime.now(UTC), read)
 
 
-def _flaws_in_secrets(secrets: Iterable[Password], read: ReadContent = read_current_content) -> Iterator[Flaw]:
+def _flaws_in_secrets(
+    secrets: Iterable[Password], read: ReadContent = read_current_content
+) -> Iterator[CertificateFlaw]:
     for secret in secrets:
         try:
             secret.get(read)
         except PasswordUnreadable as error:
-            yield Flaw(error.key, error.message)
+            yield CertificateFlaw(error.key, error.message)
 
 
 def check_policies(loaded: LoadedConfig, process: RulesProcess | None = None) -> None:
@@ -132,24 +143,26 @@ def read_checked_policies(file: Path, environment: Mapping[str, str] = os.enviro
     return loaded
 
 
-def convert_flaw_to_problem(flaw: Flaw, source: Source) -> Problem:
+def convert_flaw_to_problem(flaw: CertificateFlaw, source: Source) -> Problem:
     """Convert a flaw to a problem in the configuration file, with its place."""
     path = tuple(int(part) if part.isdigit() else part for part in flaw.key.split("."))
     return Problem(source.key_of(path), source.place_of(path), flaw.message)
 
 
-def add_file_position(flaw: Flaw, source: Source) -> Flaw:
+def add_file_position(flaw: CertificateFlaw, source: Source) -> CertificateFlaw:
     """Return a flaw with its key as spelled in the file, and with its place before the message."""
     problem = convert_flaw_to_problem(flaw, source)
     return replace(flaw, key=problem.key, message=f"{problem.place}: {flaw.message}")
 
 
-def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[Flaw]:
+def _flaws_in_otel(otel: Otel, now: datetime) -> Iterator[CertificateFlaw]:
     """Yield problems with the files of `otel`. No requests are sent to collectors."""
     try:
         if otel.headers_file is not None:
             parse_headers(otel.current_headers.get(read_current_content))
     except (PasswordUnreadable, ValueError) as error:
-        yield Flaw("otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error))
+        yield CertificateFlaw(
+            "otel.headers_file", error.message if isinstance(error, PasswordUnreadable) else str(error)
+        )
     if otel.tls is not None:
-        yield from certificate_flaws(files_for_server("otel.tls", otel.tls), now)
+        yield from certificate_flaws(tls_files_for_server("otel.tls", otel.tls), now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.values.near_names import did_you_mean
 from sluicegate.config.values.topic_pattern import exact_name_of
-from sluicegate.proxy.cluster.topics import ListedNames
+from sluicegate.proxy.cluster.topics import ListedTopicNames
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 
@@ -27,7 +27,7 @@ class KnownTopics:
 
     loaded: Callable[[], LoadedConfig]
     list_topics_with_traffic: Callable[[], Iterable[str]]
-    listed: Callable[[str | None], ListedNames]
+    listed: Callable[[str | None], ListedTopicNames]
 
     def match_topics(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
         """Return the known topics that `pattern` matches, sorted by name.

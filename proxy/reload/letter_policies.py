@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sluicegate.config.loading import LoadedConfig
 from sluicegate.dead_letters.verdicts import LetterValidator, TimeOf, original_timestamp
-from sluicegate.proxy.cluster.topics import read_settings_now
+from sluicegate.proxy.cluster.topics import read_topic_settings_blocking
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.config_check import read_checked_policies
@@ -44,7 +44,7 @@ class LetterPolicies:
 
     def _compiled(self, topic: str) -> TopicPolicy:
         config = self._loaded.config
-        settings = read_settings_now(config.upstream, topic) if topic in self._topics else NOT_ASKED
+        settings = read_topic_settings_blocking(config.upstream, topic) if topic in self._topics else NOT_ASKED
         maker = SchemaRules(Registries().by_name(config.registries))
         return TopicExplanation(topic, self._loaded, settings, maker=maker).policy
 

@@ -18,7 +18,7 @@ from sluicegate.config.disk.regular_file import is_unreadable
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
-from sluicegate.proxy.registry.schema_files import missing_schemas
+from sluicegate.proxy.registry.schema_files import unreadable_schema_files
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
 from sluicegate.proxy.reload.git_commits import newest_commits
 from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between
@@ -200,7 +200,7 @@ class Reloader:
             source.schemas = self._in_force.source.schemas
         else:
             self._check(loaded)
-        source.missing |= missing_schemas(loaded.config, source)
+        source.missing |= unreadable_schema_files(loaded.config, source)
         schemas = source.schemas.values()
         self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_unreadable(file)})
         return loaded

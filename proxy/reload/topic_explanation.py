@@ -13,7 +13,7 @@ from sluicegate.config.values.glob_cover import probably_intended_glob
 from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, TopicSettingsResult
 from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
@@ -31,9 +31,9 @@ _KEYS = [key.name for key in keys_of_section(Topic) if key.name not in ("match",
 _MOST_LATER = 5
 _NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
 NO_TOPIC = "this is not a valid topic name, and brokers reject it (at most 249 letters, digits, . _ -)"
-NOT_ASKED = SettingsRead(reason="the cluster was not queried")
+NOT_ASKED = TopicSettingsResult(reason="the cluster was not queried")
 
-ReadSettings = Callable[[str], SettingsRead]
+ReadSettings = Callable[[str], TopicSettingsResult]
 """Returns the cluster's settings that the proxy applies to a topic. Blocks."""
 
 
@@ -47,7 +47,7 @@ class TopicExplanation:
         self,
         topic: str,
         loaded: LoadedConfig,
-        read: SettingsRead = NOT_ASKED,
+        read: TopicSettingsResult = NOT_ASKED,
         suspended: SuspendedTopics = NOTHING_SUSPENDED,
         maker: RuleMaker | None = None,
     ) -> None:

@@ -77,7 +77,7 @@ def _cut_down_body(version: int, body: bytes) -> bytes:
 _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
-def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
+def api_versions_response_for_unsupported_version(correlation_id: int, max_version: int) -> bytes:
     """Return the response that a broker sends for an unknown ApiVersions version.
 
     It is a version 0 response with the supported range of this API.

@@ -7,7 +7,7 @@ _LOG_START_MS = 1000
 _MAX_LOG_STARTS = 10_000
 
 
-class LogStarts:
+class RecentLogStartOffsets:
     """The log start offsets of partitions whose batches were rejected, each stored for a second.
 
     All connections share them, so a broker is asked at most once a second per partition

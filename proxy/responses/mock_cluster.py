@@ -26,7 +26,7 @@ from sluicegate.proxy.responses.api_versions import limit_to_supported_versions
 from sluicegate.proxy.responses.refused_changes import (
     MOST_ELEMENTS,
     TOPIC_CHANGES,
-    TopicRefusal,
+    TopicRejection,
     rejection_of_all_topic_changes,
 )
 from sluicegate.proxy.responses.rewriting import ClientId, ResponseRewriter, unknown_client_id
@@ -34,7 +34,7 @@ from sluicegate.proxy.responses.rewriting import ClientId, ResponseRewriter, unk
 _BY_NAME = {api.name: api for api in APIS.values()}
 
 
-def _describe_nothing(request: Value, refusal: TopicRefusal) -> Value:
+def _describe_nothing(request: Value, refusal: TopicRejection) -> Value:
     return {
         "throttle_time_ms": 0,
         "results": [
@@ -85,7 +85,7 @@ _CONTROLLER_SINCE, _CLUSTER_ID_SINCE = 1, 2
 _INT32 = Struct(">i")
 
 
-def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
+def api_versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
     """Return a mock cluster's ApiVersions response with the APIs that the proxy rejects, and without those that fail.
 
     Raises MalformedMessage.

@@ -37,9 +37,9 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
 )
 from sluicegate.protocol.records.stand_in import batch_that_breaks_request, stand_in
-from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
-from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
+from sluicegate.proxy.responses.stand_ins import stand_in_breaking_same_rule
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import FaultStage, Finding
 
@@ -122,7 +122,7 @@ class StandInRequest:
         self,
         request: ProduceRequest,
         validated: ValidatedRequest,
-        log_starts: LogStarts,
+        log_starts: RecentLogStartOffsets,
         now_ms: int,
         give_way: Callable[[], None],
     ) -> None:
@@ -139,7 +139,7 @@ class StandInRequest:
         self._entries: dict[PartitionKey, _Entry] = {}
         self._breaking: set[PartitionKey] = set()
         self._copied = {
-            place: partition_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected
+            place: partition_key_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected
         }
         self.withheld: set[Place] = set()
         self.stand_ins: dict[Place, bytes] = {}
@@ -162,17 +162,17 @@ class StandInRequest:
             self._may_respond_alone = False
 
     @property
-    def may_respond_alone(self) -> bool:
+    def may_respond_without_broker(self) -> bool:
         """Whether the proxy may respond itself, because the broker would only repeat a recent response."""
         return self._may_respond_alone and not self.asked_log_starts
 
     @property
-    def may_withhold(self) -> bool:
+    def may_withhold_batches(self) -> bool:
         """Whether some batches are forwarded only after copies of their bad records are stored."""
         return bool(self._copied)
 
     @property
-    def rejects_anything(self) -> bool:
+    def has_effective_rejection(self) -> bool:
         """Whether a rejection has an effect.
 
         It has none if a later valid batch for the same partition replaces the rejected batch.
@@ -198,7 +198,7 @@ class StandInRequest:
         if finding.stage is not FaultStage.LOG or is_transactional(records):
             self._may_respond_alone = False
         if finding.stage is not FaultStage.LOG:
-            self.stand_ins[place] = rule_breaking_stand_in(records, finding.stage)
+            self.stand_ins[place] = stand_in_breaking_same_rule(records, finding.stage)
             self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
         # If a rejected batch's records could be read, it is a single, complete batch.
@@ -226,7 +226,7 @@ class StandInRequest:
         self.kept_bytes += len(encoded)
         return _Entry(finding.stage, finding.code, encoded, log_start_offset is None)
 
-    def quarantine_failed(self, place: Place, partition_key: PartitionKey, message: str) -> None:
+    def reject_after_failed_quarantine(self, place: Place, partition_key: PartitionKey, message: str) -> None:
         """Tell the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(partition_key)
         if place in self._copied:
@@ -273,7 +273,7 @@ class StandInRequest:
 
         `proven` contains, by partition and acks, the time (ms) when a broker last rejected only a stand-in.
         """
-        if not self.may_respond_alone:
+        if not self.may_respond_without_broker:
             return None
         for partition_key in self._entries:
             if not 0 <= now_ms - proven.get((partition_key, self._acks), -PROVEN_MS) < PROVEN_MS:
@@ -306,7 +306,7 @@ class StandInRequest:
             self._note_proven(partition_key, entry.code)
             if ours.asks_log_start and partition_key in self._known_log_starts:
                 replaced[position] = entry_with_log_start_offset(ours.encoded, self._known_log_starts[partition_key])
-        return response.response_with_entries(replaced, client_tail(response, rewriter, client_id))
+        return response.response_with_entries(replaced, rewritten_response_tail(response, rewriter, client_id))
 
 
 def max_response_entries(request: ProduceRequest) -> int:
@@ -317,10 +317,12 @@ def max_response_entries(request: ProduceRequest) -> int:
     return 2 * sum(1 + len(topic.partitions) for topic in request.topics)
 
 
-def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> bytes | memoryview:
+def rewritten_response_tail(
+    response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None
+) -> bytes | memoryview:
     """Return the bytes after the topics, with the proxy's addresses in place of the brokers'."""
     tail = response.tail
-    return rewriter.produce_tail(tail, client_id) if response.has_node_endpoints else tail
+    return rewriter.rewrite_produce_tail(tail, client_id) if response.has_node_endpoints else tail
 
 
 def is_transactional(records: memoryview) -> bool:
@@ -332,7 +334,7 @@ def is_transactional(records: memoryview) -> bool:
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
-def partition_at(request: ProduceRequest, place: Place) -> PartitionKey:
+def partition_key_at(request: ProduceRequest, place: Place) -> PartitionKey:
     """Return the partition at a place of a request."""
     topic = request.topics[place[0]]
     return PartitionKey(key_of(topic), topic.partitions[place[1]].index)

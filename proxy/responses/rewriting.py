@@ -19,7 +19,7 @@ from sluicegate.protocol.response_patches import (
     replace_node_endpoint_addresses,
 )
 from sluicegate.protocol.response_walks import NodeAddress, broker_addresses_in, topics_in_metadata_response
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.responses.topic_names import TopicNames
 
 _NO_NODE = -1
@@ -40,7 +40,7 @@ def unknown_client_id() -> None:
 class ResponseRewriter:
     """Rewrites one cluster's responses so that they contain the proxy's addresses for its brokers."""
 
-    def __init__(self, book: AddressBook, names: TopicNames) -> None:
+    def __init__(self, book: BrokerAddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
 
@@ -76,7 +76,7 @@ class ResponseRewriter:
             return (frame,)
         return replace_coordinator_addresses(frame, existing, self._new_addresses(existing, client_id()), flexible)
 
-    def produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
+    def rewrite_produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
         """Rewrite the end of a client's Produce response v10+ with node endpoints (KIP-951).
 
         Raises MalformedMessage.
@@ -91,7 +91,7 @@ class ResponseRewriter:
 
         rewritten = replace_node_endpoint_addresses(bytes(tail), address_of)
         if client_id is not None and named:
-            self._book.learn_view(client_id, named)
+            self._book.record_received_addresses(client_id, named)
         return rewritten
 
     def _new_addresses(self, nodes: Iterable[NodeAddress], client_id: str | None) -> list[NewAddress]:
@@ -104,7 +104,7 @@ class ResponseRewriter:
                 found[key] = self._address_of(*key)
             addresses.append(found[key])
         if client_id is not None:
-            self._book.learn_view(client_id, {node_id for node_id, _, _ in found})
+            self._book.record_received_addresses(client_id, {node_id for node_id, _, _ in found})
         return addresses
 
     def _address_of(self, node_id: int, host: str, port: int) -> NewAddress:

@@ -18,7 +18,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.process import EvaluationProcess, OverBudget, ProcessEnded, Start
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
-from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
+from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount
 from sluicegate.validation.rules.rule import Outage
 
 # The wall-clock limit for an evaluation. A longer evaluation is an outage.
@@ -56,7 +56,7 @@ class EvaluationThread:
         self._idle_seconds = idle_seconds
         self._changed = threading.Condition()
         self._turns: FairQueue[Evaluation] = FairQueue()
-        self._accounts: dict[Hashable, Account] = {}
+        self._accounts: dict[Hashable, FairShareAccount] = {}
         self._kinds: frozenset[EvaluatorKind] = frozenset()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -64,7 +64,7 @@ class EvaluationThread:
         self._started_at = 0.0
         self._has_failed_early = False
         self._evaluations = LimitedEvaluations(limits, reports, now, self._ask)
-        self._last: tuple[Account, float] | None = None
+        self._last: tuple[FairShareAccount, float] | None = None
 
     def start_with_kinds(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
@@ -111,7 +111,7 @@ class EvaluationThread:
             self._thread.start()
         self._changed.notify()
 
-    def _account_of(self, client: Hashable) -> Account:
+    def _account_of(self, client: Hashable) -> FairShareAccount:
         with self._changed:
             account = self._accounts.get(client)
             if account is None:
@@ -120,7 +120,7 @@ class EvaluationThread:
                     del self._accounts[
                         min(self._accounts, key=lambda each: self._accounts[each].decayed_work_seconds(now))
                     ]
-                account = self._accounts[client] = Account()
+                account = self._accounts[client] = FairShareAccount()
             return account
 
     def _run(self) -> None:
@@ -157,7 +157,7 @@ class EvaluationThread:
             self._end_idle_process()
             return
         try:
-            process.read_unrequested()
+            process.read_unrequested_messages()
         except ProcessEnded as ended:
             self._has_failed_early = self._now() - self._started_at < _SHORT_LIFE_SECONDS
             self._let_go()

@@ -29,7 +29,7 @@ from sluicegate.proxy.rules_process.messages import (
     RulesOperation,
     Specification,
     Subject,
-    received_request,
+    receive_evaluation_request,
     record_of,
     send_response,
 )
@@ -203,7 +203,7 @@ def resident_anonymous_bytes() -> int:
     return (resident - of_files) * _PAGE_BYTES
 
 
-def limit_growth(size: int) -> None:
+def limit_further_memory(size: int) -> None:
     """Permanently limit this process to `size` more mapped bytes. Do nothing if the system does not report its size."""
     mapped = _pages()[0] * _PAGE_BYTES
     if mapped:
@@ -252,11 +252,11 @@ class Evaluator:
     def run(self) -> int:
         """Handle requests, and return the exit code. Raises OSError if the reader has closed the response pipe."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        limit_growth(self._memory)
+        limit_further_memory(self._memory)
         at_first = resident_anonymous_bytes()
         while True:
             try:
-                request = received_request(self._here)
+                request = receive_evaluation_request(self._here)
             except MemoryError:
                 return NO_ROOM_TO_READ
             if request is None:

@@ -58,7 +58,7 @@ def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> 
     made.write_bytes(restore_map_entries(made.read_bytes()))
 
 
-def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
+def compile_descriptor_set(name: str, text: str, imports: Mapping[str, str]) -> bytes:
     """Return the descriptor set of `text` and its imports.
 
     `imports` maps imported names to their sources. Raises SchemaUnusable.
@@ -74,14 +74,14 @@ def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes
         ) from error
 
 
-def descriptor_set_of_file(path: Path) -> bytes:
+def compile_descriptor_set_of_file(path: Path) -> bytes:
     """Return a .proto file's descriptor set. The file may import others from its folder. Raises SchemaUnusable."""
     _need_compiler()
     folder = path.resolve().parent
     return _compiled([f"--proto_path={folder}", *_well_known()], folder, path.name)
 
 
-def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
+def proto_source_paths(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
     """Return the path of the .proto file, and those of the files in its folder that its descriptor set includes."""
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet.FromString(descriptor_set)
     folder = path.resolve().parent

@@ -13,7 +13,7 @@ from sluicegate.proxy.rules_process.messages import (
     Specification,
     fields_of,
 )
-from sluicegate.proxy.rules_process.rule_limits import TooCostly
+from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion
@@ -86,7 +86,7 @@ class StoppableContent:
             return self._content.record_name(data)
         try:
             return self._evaluated(RulesOperation.RECORD_NAME, data)
-        except TooCostly as error:
+        except EvaluationTooCostly as error:
             raise SchemaError(f"finding the record's name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
@@ -136,8 +136,8 @@ class StoppableContent:
         budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.FAULT, data)
-        except TooCostly as error:
-            return f"is {too_costly(error)}"
+        except EvaluationTooCostly as error:
+            return f"is {too_costly_message(error)}"
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
         if self._content is not None:
@@ -146,7 +146,7 @@ class StoppableContent:
         budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.DESCRIPTION, data)
-        except (TooCostly, Outage, SchemaError):
+        except (EvaluationTooCostly, Outage, SchemaError):
             return None
 
     def expression(self, text: str) -> ExpressionOfSchema:
@@ -173,7 +173,7 @@ class StoppableContent:
         )
         try:
             self._process.compile(specification)
-        except TooCostly as error:
+        except EvaluationTooCostly as error:
             raise SchemaUnusable(f"compiling the constraints takes {error}") from error
         return StoppableExpression(specification, None, self._process)
 
@@ -252,7 +252,7 @@ class StoppableExpression:
             return describe_unusable_rules(self._inline)
         try:
             return self._process.compile(self._specification).words or ""
-        except TooCostly as error:
+        except EvaluationTooCostly as error:
             raise SchemaUnusable(f"the evaluation takes {error}") from error
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -270,8 +270,8 @@ class StoppableExpression:
         record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.FAULT, fields_of(record))
-        except TooCostly as error:
-            return f"the record is {too_costly(error)}"
+        except EvaluationTooCostly as error:
+            return f"the record is {too_costly_message(error)}"
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
@@ -289,7 +289,7 @@ class StoppableExpression:
         record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.DESCRIPTION, fields_of(record))
-        except (TooCostly, Outage, SchemaUnusable):
+        except (EvaluationTooCostly, Outage, SchemaUnusable):
             return None
 
 
@@ -317,6 +317,6 @@ def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named
     return False
 
 
-def too_costly(error: TooCostly) -> str:
+def too_costly_message(error: EvaluationTooCostly) -> str:
     """Return the end of a sentence that begins with the subject and "is"."""
     return f"too costly to validate: the evaluation takes {error}; send smaller records, or have the limit raised"

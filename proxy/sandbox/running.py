@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import uvloop
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.network.listeners import ListenError
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from sluicegate.proxy.sandbox.policies import sandbox_configuration
@@ -97,7 +97,7 @@ async def _run(
             mock_advice=None if options.upstream else _MOCK_ADVICE,
         )
         await server.start()
-    except CannotListen as error:
+    except ListenError as error:
         raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
     finally:
         ports.close()
@@ -124,7 +124,7 @@ def _cluster(upstream: tuple[HostPort, ...]) -> "MockCluster | ThrowAwayCluster"
 def _addresses(listen: HostPort, node_ids: Sequence[int], ports: ReservedPorts) -> dict[str, Any]:
     """Return the sections `listen` and `admin`.
 
-    They contain free ports, or consecutive ports starting with the port of `listen`. Raises CannotListen.
+    They contain free ports, or consecutive ports starting with the port of `listen`. Raises ListenError.
     """
     if listen.port == 0:
         bootstrap, report = ports.reserve(), HostPort(listen.host, 0)

@@ -15,7 +15,7 @@ _HALF_LIFE_SECONDS = 5.0
 _NEWCOMER_SECONDS = 0.5
 
 
-class Account:
+class FairShareAccount:
     """The work done for one connection, in seconds that decay over time.
 
     `has_left` is true if its client no longer waits. `is_new` is true until work has been done for it. `last_seconds`
@@ -44,7 +44,7 @@ class Account:
 class WaitingWork(Protocol):
     """Work that waits, with the account for which it is done."""
 
-    account: Account
+    account: FairShareAccount
 
 
 T = TypeVar("T", bound=WaitingWork)
@@ -84,7 +84,7 @@ class FairQueue(Generic[T]):
             return None
         return self._waiting.pop(self._first(now))
 
-    def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
+    def pop_unless_heavier(self, account: FairShareAccount, seconds: float, now: float) -> T | None:
         """Remove and return the next item of work.
 
         Return None if the queue is empty, or if the next account has received at least `seconds` more work than
@@ -111,7 +111,7 @@ class FairQueue(Generic[T]):
         return next(place for place, work in enumerate(waiting) if work.account is latest)
 
 
-def _order(account: Account, now: float) -> tuple[bool, float]:
+def _order(account: FairShareAccount, now: float) -> tuple[bool, float]:
     return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.decayed_work_seconds(now)
 
 

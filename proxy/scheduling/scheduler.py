@@ -18,7 +18,7 @@ from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, a
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 from sluicegate.proxy.scheduling.validation_thread import ANY_SIZE, MOST_HELD_BYTES, Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
@@ -177,7 +177,7 @@ class Scheduler:
     def submit(
         self,
         request: ProduceRequest,
-        account: Account,
+        account: FairShareAccount,
         client: Client | None = None,
         previous: Previous | None = None,
     ) -> Job:

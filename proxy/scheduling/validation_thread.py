@@ -18,7 +18,7 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import ValidationAbandoned, WouldBlockOtherWork
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
+from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.dispositions.fixes import Previous
@@ -37,7 +37,11 @@ class Job:
     """
 
     def __init__(
-        self, request: ProduceRequest, account: Account, client: Client | None, previous: Previous | None = None
+        self,
+        request: ProduceRequest,
+        account: FairShareAccount,
+        client: Client | None,
+        previous: Previous | None = None,
     ) -> None:
         self.request = request
         self.previous = previous
@@ -47,7 +51,7 @@ class Job:
         self.is_abandoned = False
 
     @property
-    def on_behalf_of(self) -> Hashable:
+    def client_of_work(self) -> Hashable:
         """The key that identifies the client, made of its address and its verified principal."""
         if self.client is None:
             return self.account
@@ -137,12 +141,12 @@ class ValidationThread:
         if self._thread is not None:
             self._thread.join(_END_SECONDS)
 
-    def check_wanted(self, job: Job) -> None:
+    def raise_if_abandoned(self, job: Job) -> None:
         """Raise Abandoned if the job is no longer wanted."""
         if job.is_abandoned or self._closed:
             raise ValidationAbandoned
 
-    def validate_waiting(self, level: int) -> float:
+    def validate_waiting_jobs(self, level: int) -> float:
         """Validate jobs that wait on a level, for a limited time. Return the CPU time (s) that they took."""
         if not self._queues[level]:
             return 0.0
@@ -227,7 +231,7 @@ class _Turn:
 
         Raises Abandoned, and WouldBlockOtherWork after the level's time.
         """
-        self._thread.check_wanted(self._job)
+        self._thread.raise_if_abandoned(self._job)
         self._short_turns.give_way()
         if self.seconds > self._limit_seconds:
             raise WouldBlockOtherWork
@@ -238,6 +242,6 @@ class _Turn:
         own = self.seconds
         for level, at in enumerate(self._others_at):
             if own >= at:
-                others = self._thread.validate_waiting(level)
+                others = self._thread.validate_waiting_jobs(level)
                 self._since += others
                 self._others_at[level] = own + max(_SLICE_SECONDS, others * _SHARE)

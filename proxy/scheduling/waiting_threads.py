@@ -27,7 +27,7 @@ class Abandonable(Protocol):
     is_abandoned: bool
 
     @property
-    def on_behalf_of(self) -> Hashable:
+    def client_of_work(self) -> Hashable:
         """The job's client."""
 
 
@@ -62,7 +62,7 @@ class WaitingThreads(Generic[J]):
     def add(self, job: J) -> None:
         """Validate a job from the beginning as soon as a thread is free."""
         with self._changing:
-            self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
+            self._jobs.setdefault(job.client_of_work, deque()).append(job)
             self._begin_all_that_may()
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class WaitingThreads(Generic[J]):
     def _run(self, first: J) -> None:
         job: J | None = first
         while job is not None:
-            who = job.on_behalf_of
+            who = job.client_of_work
             waits = self._wait_budget.limit_waiting(WAIT_BUDGET_SECONDS, self._validating, who, self._cpu_time)
             with self._validating, waits:
                 self._validate(job, self._giving_way(job))

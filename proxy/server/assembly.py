@@ -11,7 +11,7 @@ from sluicegate.config.values.principal_mapping import PrincipalMapping
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
-from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_ordinary_requests, make_path_counts
+from sluicegate.proxy.fastpath.paths import make_fast_path_buffer, make_fast_path_counters, make_ordinary_requests
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.network.connection_limit import effective_max_connections
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
@@ -26,9 +26,9 @@ from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, configu
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
 from sluicegate.proxy.responses.mock_cluster import MockClusterRewriter
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
@@ -39,15 +39,15 @@ from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.observer import Observer
 from sluicegate.proxy.server.open_sessions import OpenSessions
 from sluicegate.proxy.session.client.claimed_principal import principal_sources_of
-from sluicegate.proxy.session.handlers.dependencies import Dial, RequestDependencies, SessionDependencies
+from sluicegate.proxy.session.handlers.dependencies import BrokerDialer, RequestDependencies, SessionDependencies
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
-from sluicegate.proxy.session.memory import GatherBudget, new_read_buffer
-from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
+from sluicegate.proxy.session.memory import FrameMemoryBudget, new_read_buffer
+from sluicegate.proxy.session.opening.admission import Admission, AllowedCertificateNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import DescribePeer, EventLoopFunctions, Timer
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
-from sluicegate.proxy.session.pass_through import ClusterLogin
-from sluicegate.proxy.session.produce.dependencies import DeadLetterSink, OnInternalError, ProduceDependencies
+from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
+from sluicegate.proxy.session.produce.dependencies import DeadLetterSink, InternalErrorAction, ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.topic_settings import TopicSettings
@@ -80,7 +80,7 @@ class Runtime:
     call_soon: Callable[..., Any]
     call_later: Callable[[float, Callable[[], None]], Timer]
     from_thread: Callable[..., Any]
-    dial: Dial
+    dial: BrokerDialer
     describe_client: DescribePeer
     describe_broker: DescribePeer
     tls_disconnect_reason: Callable[[Exception | None], str | None]
@@ -111,10 +111,10 @@ class ProxyParts:
     log: SessionLog
     counters: Counters
     sessions: OpenSessions
-    login: ClusterLogin
+    login: ClusterLoginRequirement
     settings: TopicSettingsReader | None
     ordinary: "OrdinaryRequests | None"
-    budget: GatherBudget
+    budget: FrameMemoryBudget
     quarantine_memory: QuarantineMemory
 
 
@@ -123,7 +123,7 @@ def assemble_proxy(
     runtime: Runtime,
     rules: RulesInForce,
     counters: Counters,
-    book: AddressBook,
+    book: BrokerAddressBook,
     loop_detection: LoopDetection,
     violations: ViolationSink | None,
 ) -> ProxyParts:
@@ -146,7 +146,7 @@ def assemble_proxy(
         counters.internal_errors["revalidated"] += 1
         log.log_revalidation(peer, error)
 
-    path_counts = make_path_counts(clock, report_fast_path_failure)
+    path_counts = make_fast_path_counters(clock, report_fast_path_failure)
     numbering = EventNumbering(proxy_name(config))
     view = LiveView(counters, ordinary, runtime.now_ms())
     counts = ValidationCounts(counters, labels, view, ordinary, path_counts, topic_labels_per_worker(config.workers))
@@ -159,7 +159,7 @@ def assemble_proxy(
         (view, *_traces(config, runtime)),
         (view, runtime.waiting_records),
         runtime.quarantine,
-        pacer.later,
+        pacer.schedule_fairly,
         log,
         counters.internal_errors,
     )
@@ -180,7 +180,7 @@ def assemble_proxy(
     settings = runtime.make_settings(rules) if runtime.make_settings is not None else None
     rewriter = (ResponseRewriter if runtime.mock_advice is None else MockClusterRewriter)(book, names)
     sessions = OpenSessions(counters)
-    login = ClusterLogin()
+    login = ClusterLoginRequirement()
     produce = ProduceDependencies(
         max_request_partitions=limits.max_request_partitions,
         max_request_records=limits.max_request_records,
@@ -201,16 +201,16 @@ def assemble_proxy(
         max_event_records=config.violations.max_records,
         topic_settings=runtime.topic_settings,
         own_topics=frozenset() if config.state is None else config.state.topics,
-        on_internal_error=OnInternalError(config.on_internal_error),
+        on_internal_error=InternalErrorAction(config.on_internal_error),
     )
-    budget = GatherBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
+    budget = FrameMemoryBudget(limits.max_buffered_bytes, limits.max_frame_bytes, runtime.call_soon)
     dependencies = SessionDependencies(
         limits=limits,
-        loop=EventLoopFunctions(runtime.call_soon, runtime.call_later, pacer.later),
+        loop=EventLoopFunctions(runtime.call_soon, runtime.call_later, pacer.schedule_fairly),
         lateness=lateness,
         read_buffer=new_read_buffer(),
-        frames=FramePool(pacer.later),
-        connecting=connecting.later,
+        frames=FramePool(pacer.schedule_fairly),
+        connecting=connecting.schedule_fairly,
         dial=runtime.dial,
         describe_client=runtime.describe_client,
         describe_broker=runtime.describe_broker,
@@ -258,9 +258,9 @@ def assemble_proxy(
     )
 
 
-def _allowed_names(config: Config) -> AllowedNames | None:
+def _allowed_names(config: Config) -> AllowedCertificateNames | None:
     tls = config.listen.tls
-    return None if tls is None or not tls.allowed_names else AllowedNames(tls.allowed_names)
+    return None if tls is None or not tls.allowed_names else AllowedCertificateNames(tls.allowed_names)
 
 
 def _principal_mapping(config: Config) -> PrincipalMapping | None:
@@ -275,7 +275,7 @@ def _traces(config: Config, runtime: Runtime) -> tuple[RequestTraces, ...]:
 
 
 def _prepare(now_ms: Callable[[], int]) -> Callable[[ProduceRequest, ValidatedRequest, Callable[[], None]], Dispatch]:
-    log_starts = LogStarts()
+    log_starts = RecentLogStartOffsets()
 
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]

@@ -14,7 +14,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -88,7 +88,7 @@ class BrokerWatch:
         self,
         upstream: Upstream,
         tls: TlsContext | None,
-        book: AddressBook,
+        book: BrokerAddressBook,
         probes: ProbeResults,
         mark: int,
         status: Status,

@@ -8,7 +8,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset, ClockOffsetUnavailable, measure_offset
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -38,7 +38,7 @@ class ClockWatch:
         self,
         upstream: Upstream,
         tls: TlsContext | None,
-        login: ClusterLogin,
+        login: ClusterLoginRequirement,
         mark: int,
         status: Status,
         now_ms: Callable[[], int],

@@ -11,10 +11,10 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
 from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
-from sluicegate.proxy.network.tls.certificates import OwnExpiries, own_expiries
+from sluicegate.proxy.network.tls.certificates import OwnCertificateExpiries, certificates_to_renew
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
@@ -37,7 +37,7 @@ class ClusterWatch:
         self,
         config: Config,
         broker_tls: TlsContext | None,
-        book: AddressBook,
+        book: BrokerAddressBook,
         listeners: Listeners,
         leading_back: LoopDetection,
         mark: int,
@@ -81,8 +81,8 @@ class ClusterWatch:
         self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
         self._status.end(Condition.STARTING)
 
-    def _expiries(self) -> OwnExpiries:
-        return own_expiries(self._config, datetime.now(UTC))
+    def _expiries(self) -> OwnCertificateExpiries:
+        return certificates_to_renew(self._config, datetime.now(UTC))
 
     async def run_probe_round(self) -> None:
         """Wait, check the cluster again, and refresh topic settings if they are due."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
-from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain
+from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain_connections
 from sluicegate.proxy.network.listeners import Acceptor, Bind, Listeners
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsContext, context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsContext, tls_context_for_clients
 from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import RotatingAddresses, Route
@@ -33,7 +33,7 @@ class Frontend:
         self._config = config
         self._counters = counters
         self.listeners = Listeners(config.listen, self._accept, bind)
-        self.book = AddressBook(config.upstream.brokers, self.listeners.offer)
+        self.book = BrokerAddressBook(config.upstream.brokers, self.listeners.offer)
         self.requested_names = RequestedServerNames()
         self.tls: TlsContext | None = None
         self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
@@ -46,7 +46,7 @@ class Frontend:
     def read_certificate(self) -> None:
         """Read the certificate that clients receive. Raises TlsFilesError."""
         if self._config.listen.tls is not None:
-            self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
+            self.tls = tls_context_for_clients(self._config.listen.tls, self.requested_names)
 
     def serve(self, parts: ProxyParts, sockets: "PlainSockets | None") -> None:
         """Start a session with `parts` for each accepted client. Call this before a port is opened."""
@@ -71,7 +71,7 @@ class Frontend:
         accept_filter, rate = self._accept_filter, self._rate
         label = "bootstrap" if listener is None else f"broker {listener}"
         if self.tls is None and proxied is None and accept_filter is None and rate is None:
-            return await accept_plain(listening, label, self._sockets, create_client_connection, parts.log)
+            return await accept_plain_connections(listening, label, self._sockets, create_client_connection, parts.log)
         return ClientAcceptor(
             listening,
             label,
@@ -88,5 +88,5 @@ class Frontend:
     def _route(self, listener: int | None, server_name: str | None) -> Route:
         node_id = listener if listener is not None else self.listeners.node_id_of_host(server_name)
         if node_id is None:
-            return Route("bootstrap", lambda _: self._bootstrap.next_order())
-        return Route(f"broker {node_id}", partial(self.book.addresses_for, node_id))
+            return Route("bootstrap", lambda _: self._bootstrap.next_address_order())
+        return Route(f"broker {node_id}", partial(self.book.upstream_addresses_for, node_id))

@@ -9,7 +9,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.handlers.session import Session
-from sluicegate.proxy.session.memory import GatherBudget, MemoryShare
+from sluicegate.proxy.session.memory import FrameMemoryBudget, MemoryShare
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastPathBuffer
@@ -62,7 +62,7 @@ class ConnectionStats:
     """One process's connection statistics, from the last complete round over all sessions."""
 
     def __init__(
-        self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
+        self, budget: FrameMemoryBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
     ) -> None:
         self._shares: dict[str, MemoryShare | FastPathBuffer] = {
             "small_requests": budget.small,
@@ -83,7 +83,7 @@ class ConnectionStats:
         for side, connection in (("client", session.client), ("broker", session.broker)):
             for hold in connection.pause_reasons:
                 found.paused[side, hold.name.lower()] += 1
-        if session.wants_broker:
+        if session.needs_broker:
             self.count_broker_connection(session.route_label, "open" if session.broker.is_open else "connecting")
 
     def count_broker_connection(self, label: str, state: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
-from sluicegate.proxy.registry.survey import SurveyResult, Surveys
+from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -27,11 +27,11 @@ class SchemaWatch:
         self._reports = reports
         self.failures: dict[str, str] = {}
         self._status = status
-        self._surveys = Surveys(config, reports)
+        self._surveys = AllRegistriesSurvey(config, reports)
 
     def configure(self, config: Config) -> None:
         """Survey a new configuration's registries from the next survey on."""
-        self._surveys = Surveys(config, self._reports)
+        self._surveys = AllRegistriesSurvey(config, self._reports)
 
     async def repeat_look_ups(self) -> None:
         """Survey all registries, then wait."""

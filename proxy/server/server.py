@@ -15,15 +15,15 @@ from sluicegate.config.loading import LoadedConfig
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
-from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
+from sluicegate.proxy.cluster.topics import TopicSettingsResult, read_topic_settings_blocking
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
-from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
+from sluicegate.proxy.network.listeners import Bind, ListenError, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, context_for_brokers
-from sluicegate.proxy.network.upstream import Dialler, tls_disconnect_reason
+from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_brokers
+from sluicegate.proxy.network.upstream import BrokerAddressDialler, tls_disconnect_reason
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
@@ -49,7 +49,7 @@ from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.settings_store import Commit, SettingsStore
 from sluicegate.proxy.server.startup import CannotStart, Outputs, open_shared_state, open_violation_sinks
 from sluicegate.proxy.server.topic_policies import TopicPoliciesInForce
-from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_loop_detection_mark
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
@@ -123,7 +123,7 @@ class Server:
         self._frontend = Frontend(config, bind, self.counters)
         self._listeners, self._book = self._frontend.listeners, self._frontend.book
         self._started: _Started | None = None
-        self._mark = new_mark() if mark is None else mark
+        self._mark = new_loop_detection_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._broker_tls: TlsContext | None = None
         self._wait_budget = WaitBudget()
@@ -203,10 +203,14 @@ class Server:
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
         return query
 
-    def _settings_of(self, topic: str) -> SettingsRead:
+    def _settings_of(self, topic: str) -> TopicSettingsResult:
         """Return the cluster's settings that apply to `topic`, or will apply to its first batch. Blocks."""
         in_force = self._running.parts.rules.rulebook.settings_of(topic)
-        read = SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
+        read = (
+            TopicSettingsResult(in_force)
+            if in_force is not None
+            else read_topic_settings_blocking(self._config.upstream, topic)
+        )
         return replace(read, shared=self._running.topics.settings_of(topic))
 
     def snapshot(self) -> Snapshot:
@@ -240,7 +244,7 @@ class Server:
         enforcement = Enforcement(self.status, self.suspend)
         try:
             self._open_ports(enforcement)
-        except CannotListen as error:
+        except ListenError as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         cluster_watch = await self._probe_cluster()
         await self._listeners.started()
@@ -256,12 +260,12 @@ class Server:
         try:
             self._frontend.read_certificate()
             if self._config.upstream.tls is not None:
-                self._broker_tls = context_for_brokers(self._config.upstream.tls)
+                self._broker_tls = tls_context_for_brokers(self._config.upstream.tls)
         except TlsFilesError as error:
             raise CannotStart(str(error)) from error
 
     def _open_ports(self, enforcement: Enforcement) -> None:
-        """Open the ports for clients, the shared state, and the admin endpoint. Raises CannotListen."""
+        """Open the ports for clients, the shared state, and the admin endpoint. Raises ListenError."""
         config, running = self._config, self._running
         self._listeners.open_bootstrap()
         query = self._query_of_policies()
@@ -402,7 +406,7 @@ class Server:
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
+            dial=BrokerAddressDialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
             describe_client=ClientIntroduction(self._frontend.requested_names),
             describe_broker=describe_broker,
             tls_disconnect_reason=tls_disconnect_reason,

@@ -10,7 +10,7 @@ from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.topic_labels import find_topic_owners
 from sluicegate.proxy.reporting.proxy_name import proxy_name
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock import now_ms
@@ -29,7 +29,7 @@ class ServerState:
     """
 
     def __init__(
-        self, config: Config, parts: ProxyParts, book: AddressBook, probes: ProbeResults, status: Status
+        self, config: Config, parts: ProxyParts, book: BrokerAddressBook, probes: ProbeResults, status: Status
     ) -> None:
         """`probes` contains the state of each broker in `book`."""
         self.config_generation = 1

@@ -14,7 +14,7 @@ from sluicegate.proxy.reload.topic_policies import (
 )
 from sluicegate.proxy.server.first_read import FirstRead
 from sluicegate.proxy.server.settings_store import Commit
-from sluicegate.proxy.session.topic_settings import SettingRefusal
+from sluicegate.proxy.session.topic_settings import SettingRejection
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -82,17 +82,17 @@ class TopicPoliciesInForce:
         its = self._values.get(topic)
         return {} if its is None else its.values
 
-    def keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
         """Return the keys that a topic's owners may set."""
         return [SETTING_KEYS[name] for name in delegated_keys(self.configured.config.topic_policies, topic)]
 
-    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
+    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks."""
         known, delegated = self.settings_of(topic), delegated_keys(self.configured.config.topic_policies, topic)
         # An unchanged setting whose key is no longer delegated does not prevent changes of others.
         new = {name: value for name, value in values.items() if name in delegated or known.get(name) != value}
         if sum(len(name) + len(value) for name, value in new.items()) > MOST_CHARACTERS:
-            return SettingRefusal(
+            return SettingRejection(
                 ErrorCode.INVALID_CONFIG,
                 f"the sluicegate settings of {topic} have more than {MOST_CHARACTERS} characters in total",
             )
@@ -102,9 +102,9 @@ class TopicPoliciesInForce:
             its = self.configured
             policy_by_settings(its.config, topic, new, its.file.place_of(topic), its.maker, its.source)
         except NotDelegated as error:
-            return SettingRefusal(ErrorCode.POLICY_VIOLATION, f"{error.key}: {error}")
+            return SettingRejection(ErrorCode.POLICY_VIOLATION, f"{error.key}: {error}")
         except SettingUnusable as error:
-            return SettingRefusal(
+            return SettingRejection(
                 ErrorCode.INVALID_CONFIG, f"Invalid value {_shown(new, error.key)} for {error.key}: {error}"
             )
         return None

@@ -31,7 +31,7 @@ class ConnectionOwner(Protocol):
     def on_open(self, connection: "Connection") -> None:
         """Called when the connection is open."""
 
-    def on_bytes_taken(self, connection: "Connection") -> None:
+    def on_read_complete(self, connection: "Connection") -> None:
         """Called when all arrived bytes were read, or when a pause has stopped reading.
 
         Not called if the reader is settled.
@@ -49,7 +49,7 @@ class ConnectionOwner(Protocol):
     def on_lost(self, connection: "Connection", error: Exception | None) -> None:
         """Called when the connection is closed."""
 
-    def on_full(self, connection: "Connection", full: bool) -> None:
+    def on_write_buffer_changed(self, connection: "Connection", full: bool) -> None:
         """Called when the write buffer is full (True), or has enough room again (False)."""
 
 
@@ -59,7 +59,7 @@ class _NoOwner:
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
 
-    def on_bytes_taken(self, connection: "Connection") -> None: ...
+    def on_read_complete(self, connection: "Connection") -> None: ...
 
     def on_sender_error(self, connection: "Connection", error: ProtocolViolation) -> None: ...
 
@@ -69,7 +69,7 @@ class _NoOwner:
 
     def on_lost(self, connection: "Connection", error: Exception | None) -> None: ...
 
-    def on_full(self, connection: "Connection", full: bool) -> None: ...
+    def on_write_buffer_changed(self, connection: "Connection", full: bool) -> None: ...
 
 
 _NO_OWNER = _NoOwner()
@@ -80,7 +80,7 @@ _NOBODY = PeerInfo("?", "?")
 _Write = Callable[[bytes | bytearray | memoryview], None]
 
 
-class DirectOutlet:
+class SharedBufferOutlet:
     """A transport that accepts bytes from a shared buffer without a new bytes object, for example a native socket."""
 
     def put(self, data: bytes, size: int) -> None:
@@ -151,15 +151,15 @@ class Connection:
         return self._reader.is_gathering
 
     @property
-    def begun(self) -> memoryview | None:
+    def gathered_part(self) -> memoryview | None:
         """The bytes of a partly gathered frame that have arrived, or None if there are none.
 
         Callers must not keep them.
         """
-        return self._reader.begun()
+        return self._reader.gathered_part()
 
     @property
-    def unread(self) -> bytes:
+    def unread_bytes(self) -> bytes:
         """The bytes that have arrived and wait for a pause to end."""
         return self._backlog
 
@@ -191,13 +191,13 @@ class Connection:
     def send_from_buffer(self, data: bytes, size: int) -> None:
         """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them now."""
         transport: object = self._transport
-        if isinstance(transport, DirectOutlet):
+        if isinstance(transport, SharedBufferOutlet):
             outlet = transport
             outlet.put(data, size)
         else:
             self.write(data[:size])
 
-    def read_into(self, shared_buffer: memoryview) -> None:
+    def set_shared_read_buffer(self, shared_buffer: memoryview) -> None:
         """Replace the shared read buffer. Must not be called while a frame is gathered."""
         self._shared = shared_buffer
 
@@ -241,7 +241,7 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
-    def report_pauses(self, listener: PauseListener) -> None:
+    def set_pause_listener(self, listener: PauseListener) -> None:
         """Call `listener` at the start and the end of each pause."""
         self._listener = listener
 
@@ -268,9 +268,9 @@ class Connection:
             self._continue()
         elif not self._resume_scheduled:
             self._resume_scheduled = True
-            self._loop.later(self._continue, self.address)
+            self._loop.schedule_fairly(self._continue, self.address)
 
-    def resume_now(self, reason: PauseReason) -> None:
+    def resume_immediately(self, reason: PauseReason) -> None:
         """Remove a pause reason and read the backlog immediately.
 
         Only for callers in their own loop iteration.
@@ -336,7 +336,7 @@ class Connection:
             else:
                 self._receive(self._shared, nbytes)
             if not self._reader.settled:
-                self._owner.on_bytes_taken(self)
+                self._owner.on_read_complete(self)
         except ProtocolViolation as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
@@ -355,7 +355,7 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._backlog = b""
-        self._reader.drop()
+        self._reader.discard_partial_frame()
         self._transport = None  # drop it, because a TLS transport has large buffers
         self._write, self._is_closing = discard_output, is_gone
         if self._close_timer is not None:
@@ -367,11 +367,11 @@ class Connection:
 
     def pause_writing(self) -> None:
         self.is_full = True
-        self._owner.on_full(self, True)
+        self._owner.on_write_buffer_changed(self, True)
 
     def resume_writing(self) -> None:
         self.is_full = False
-        self._owner.on_full(self, False)
+        self._owner.on_write_buffer_changed(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
         """Pass data[:end] to the reader. Bytes that a pause leaves unread are added to the backlog."""
@@ -385,7 +385,7 @@ class Connection:
         self._taking = True
         try:
             self._receive(memoryview(backlog), len(backlog))
-            self._owner.on_bytes_taken(self)
+            self._owner.on_read_complete(self)
         except ProtocolViolation as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:

@@ -28,7 +28,7 @@ _STILL_ARRIVING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
+class OverdueWait:
     """A wait that exceeded its limit. `limit` is the configuration key, and `text` describes the wait."""
 
     limit: str
@@ -82,7 +82,7 @@ class _Arrival:
         self._request: Hashable | None = None
         self._counted = self._steps = 0
 
-    def seconds_too_slow(self, request: Hashable | None, arrived: int, now: float) -> float:
+    def seconds_below_minimum_rate(self, request: Hashable | None, arrived: int, now: float) -> float:
         """Return for how many seconds a partial request has received fewer than `least_bytes` further bytes."""
         if request != self._request:
             self._request, self._counted = request, arrived
@@ -106,32 +106,32 @@ class Deadlines:
         self._pressed_bytes = 0
         self._moved = 0
 
-    def overdue(self, snapshot: DeadlineSnapshot, now: float) -> Overdue | None:
+    def overdue_wait(self, snapshot: DeadlineSnapshot, now: float) -> OverdueWait | None:
         """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
         moves, self._moved = snapshot.moved != self._moved, snapshot.moved
-        if self._request.seconds_too_slow(snapshot.request, snapshot.arrived, now) > most:
+        if self._request.seconds_below_minimum_rate(snapshot.request, snapshot.arrived, now) > most:
             text = (
                 f"a request has not arrived completely, and less than {self._least_bytes} bytes of it "
                 f"came in {most:g} s"
             )
-            return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
+            return OverdueWait(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that other clients had to wait for its memory"
-            return Overdue(GATHERED_BYTES, text)
+            return OverdueWait(GATHERED_BYTES, text)
         if self._response.seconds_unchanged(snapshot.response, now) > most:
-            return Overdue(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
+            return OverdueWait(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
         if self._dealt_with.seconds_unchanged(snapshot.dealt_with, now) > 2 * most:
-            return Overdue(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
+            return OverdueWait(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
         if (lasts := self._unsent.seconds_unchanged(snapshot.unsent, now)) > (
             most if snapshot.other_connections_wait else 2 * most
         ):
-            return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
+            return OverdueWait(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
         if self._unread.seconds_unchanged(snapshot.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read a response, and other clients wait for the memory of the response"
-            return Overdue(GATHERED_BYTES, text)
+            return OverdueWait(GATHERED_BYTES, text)
         if self._idle.seconds_unchanged(snapshot.moved, now) > self._idle_seconds:
-            return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
+            return OverdueWait(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
         return None
 
     def _is_slow(self, held: int | None, now: float) -> bool:
@@ -166,7 +166,7 @@ class ResponseWaits(Protocol):
     def other_connections_wait(self) -> bool: ...
 
 
-def snapshot_of(
+def take_deadline_snapshot(
     client: Connection,
     broker: Connection,
     requests: RequestWaits,
@@ -207,7 +207,7 @@ class ConnectionAge:
         self._most = None if most is None else most * (1 + _AGE_JITTER * chance())
         self._began: float | None = None
 
-    def is_reached(self, now: float) -> bool:
+    def is_max_age_reached(self, now: float) -> bool:
         """Return whether the connection is older than its maximum age. The first call starts the measurement."""
         if self._most is None:
             return False

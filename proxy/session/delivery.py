@@ -14,7 +14,7 @@ _TRACED_BYTES = 65_536
 _JOINED_BYTES = 65_536
 
 
-class Delivery:
+class ResponseDelivery:
     """Sends one session's responses.
 
     When it reaches a request that closes the connection, it calls `finish` to end the session.
@@ -37,27 +37,27 @@ class Delivery:
     def respond_in_turn(self, in_flight: InFlightRequest) -> None:
         """Queue a request to which the proxy itself responds."""
         self._queue.add(in_flight)
-        self.flush_ready()
+        self.send_ready_responses()
 
-    def close_in_turn(self, reason: str) -> None:
+    def close_after_earlier_responses(self, reason: str) -> None:
         """Close the connection after the responses to all earlier requests. `reason` is for the trace."""
         if self._trace is not None:
             self._trace.record_end_cause(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)
         self.respond_in_turn(InFlightRequest(closes=True))
 
-    def flush_ready(self) -> None:
+    def send_ready_responses(self) -> None:
         """Send all responses whose turn has come, unless a broker's response has been sent in part."""
         if self._broker.is_mid_frame:
             return
-        while (in_flight := self._queue.pop_ready()) is not None:
+        while (in_flight := self._queue.pop_if_ready()) is not None:
             if in_flight.closes:
                 self._finish()
                 return
             if in_flight.response is not None:
-                self.deliver((in_flight.response,))
+                self.deliver_response((in_flight.response,))
 
-    def deliver(self, response: Parts) -> None:
+    def deliver_response(self, response: Parts) -> None:
         """Send the client a gathered response or one of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:

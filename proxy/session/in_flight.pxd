@@ -40,13 +40,13 @@ cdef class InFlightQueue:
     @cython.locals(in_flight=InFlightRequest)
     cpdef InFlightRequest awaited(self)
 
-    cpdef InFlightRequest newest(self)
+    cpdef InFlightRequest newest_request(self)
 
-    cpdef bint is_ready(self) except -1
+    cpdef bint is_oldest_ready(self) except -1
 
-    cpdef InFlightRequest pop_awaited(self)
+    cpdef InFlightRequest pop_if_awaited(self)
 
-    cpdef InFlightRequest pop_ready(self)
+    cpdef InFlightRequest pop_if_ready(self)
 
     @cython.locals(in_flight=InFlightRequest)
     cpdef InFlightRequest pop(self)

@@ -72,7 +72,7 @@ class InFlightRequest:
         self.topics: Any = None
         self.batches = 0
 
-    def finish_with(self, finish: Finish) -> None:
+    def set_response_finisher(self, finish: Finish) -> None:
         """Set the function that finishes the response, which is then no longer forwarded unchanged."""
         self.finish = finish
         self.produce_version = 0
@@ -133,27 +133,27 @@ class InFlightQueue:
         self._ring = [None] * _FEWEST
 
     def awaited(self) -> InFlightRequest | None:
-        """Return the request that `pop_awaited` would return, without removing it."""
+        """Return the request that `pop_if_awaited` would return, without removing it."""
         if self.count == 0:
             return None
         in_flight = self._ring[self._first]
         return None if in_flight is None or in_flight.response is not None or in_flight.closes else in_flight
 
-    def newest(self) -> InFlightRequest | None:
+    def newest_request(self) -> InFlightRequest | None:
         """Return the newest request. The queue must not be empty."""
         return self._ring[(self._first + self.count - 1) & self._last_place]
 
-    def is_ready(self) -> bool:
+    def is_oldest_ready(self) -> bool:
         """Return whether the oldest request waits only for its turn."""
         return self.count > 0 and self.awaited() is None
 
-    def pop_awaited(self) -> InFlightRequest | None:
+    def pop_if_awaited(self) -> InFlightRequest | None:
         """Remove and return the oldest request if it awaits the broker's next response. Otherwise return None."""
         return None if self.awaited() is None else self.pop()
 
-    def pop_ready(self) -> InFlightRequest | None:
+    def pop_if_ready(self) -> InFlightRequest | None:
         """Remove and return the oldest request if it waits only for its turn. Otherwise return None."""
-        return self.pop() if self.is_ready() else None
+        return self.pop() if self.is_oldest_ready() else None
 
     def pop(self) -> InFlightRequest | None:
         """Remove and return the oldest request. The queue must not be empty."""

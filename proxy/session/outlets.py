@@ -79,13 +79,13 @@ class Timer(Protocol):
 class EventLoopFunctions:
     """Functions of the event loop.
 
-    `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `later` runs it in a
-    fair order among client addresses (`Pacer`).
+    `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `schedule_fairly` runs
+    it in a fair order among client addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]
     call_later: Callable[[float, Callable[[], None]], Timer]
-    later: Callable[[Callable[[], None], str], None]
+    schedule_fairly: Callable[[Callable[[], None], str], None]
 
 
 class CompletionFuture(Protocol):

@@ -13,21 +13,21 @@ from sluicegate.proxy.session.in_flight import Finish
 _RAW_TOKENS = SaslStage.RAW_TOKENS  # a global, because looking up an enum member costs more than the comparison
 
 
-class ClusterLogin:
+class ClusterLoginRequirement:
     """Whether the cluster requires a login. `is_wanted` is the last known state."""
 
     def __init__(self) -> None:
         self.is_wanted = False
 
 
-class PassThrough:
+class PassThroughConditions:
     """One session's state that the fast path needs.
 
     `has_begun` is true after the first request was read, so that a broker is connected or connecting.
     """
 
     def __init__(
-        self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter
+        self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLoginRequirement, rewriter: ResponseRewriter
     ) -> None:
         self._identity = identity
         self._sasl = sasl
@@ -72,4 +72,6 @@ def _with_our_endpoints(identity: ClientIdentity, rewriter: ResponseRewriter, ve
     if produce_response_tail_at < 0:
         return (frame,)
     view = memoryview(frame)
-    return view[:produce_response_tail_at], rewriter.produce_tail(view[produce_response_tail_at:], identity.client_id)
+    return view[:produce_response_tail_at], rewriter.rewrite_produce_tail(
+        view[produce_response_tail_at:], identity.client_id
+    )

@@ -34,7 +34,7 @@ class SessionCounts(Protocol):
     internal_errors: Counter[str]
 
 
-class SessionLines(Protocol):
+class SessionEventLog(Protocol):
     """Log lines about connections."""
 
     def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: ProtocolViolation, /) -> None:

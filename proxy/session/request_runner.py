@@ -30,7 +30,7 @@ def _nothing(*_: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wait:
+class PendingResult:
     """A result that is not yet available. The client is paused for `reason` until the result arrives.
 
     `ask` requests the result. It calls its argument once, on the event loop, with the result. `abandon` cancels the
@@ -62,7 +62,7 @@ class PausedClient(Pausable, Protocol):
     def abort(self) -> None: ...
 
 
-class AwaitedBroker(Protocol):
+class AbortableBroker(Protocol):
     """The broker connection."""
 
     @property
@@ -81,7 +81,7 @@ class RequestRunner:
     def __init__(
         self,
         client: PausedClient,
-        broker: AwaitedBroker,
+        broker: AbortableBroker,
         report: Callable[[BaseException], None],
         reject: Callable[[ProtocolViolation], None],
         settled: Callable[[], None],
@@ -91,7 +91,7 @@ class RequestRunner:
         self._report = report
         self._reject = reject
         self._settled = settled
-        self._wait: Wait | None = None
+        self._wait: PendingResult | None = None
         self._requests = 0
 
     @property
@@ -128,7 +128,7 @@ class RequestRunner:
             except Exception as raised:
                 error = raised
                 continue
-            if isinstance(value, Wait):
+            if isinstance(value, PendingResult):
                 self._wait = value
                 self._client.pause(value.reason)
                 value.ask(partial(self._resume, steps, perform, value))
@@ -138,7 +138,7 @@ class RequestRunner:
                 return
 
     def _resume(
-        self, steps: Steps[Any], perform: Perform, wait: Wait, value: Any, error: BaseException | None = None
+        self, steps: Steps[Any], perform: Perform, wait: PendingResult, value: Any, error: BaseException | None = None
     ) -> None:
         """Continue the handler, unless the broker has disconnected."""
         if self._wait is not wait:
@@ -187,7 +187,7 @@ class RequestRunner:
         self._settled = self._reject = _nothing
 
 
-def run_at_once(steps: Steps[T], perform: Perform) -> T:
+def run_without_waiting(steps: Steps[T], perform: Perform) -> T:
     """Run a handler whose effects all return their results immediately, and return its result.
 
     Raises the handler's errors.

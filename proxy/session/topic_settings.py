@@ -9,7 +9,7 @@ from sluicegate.protocol.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class SettingRefusal:
+class SettingRejection:
     """Why settings are not accepted: the error and the message for the client."""
 
     code: ErrorCode
@@ -64,10 +64,10 @@ class TopicSettings(Protocol):
     def settings_of(self, topic: str) -> Mapping[str, str]:
         """Return a topic's settings by their names with the prefix; an empty mapping if it has none."""
 
-    def keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
         """Return the keys that a topic's owners may set."""
 
-    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
+    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks: call it in a thread."""
 
     def commit(

@@ -35,12 +35,12 @@ from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import is_https, parse_headers
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import (
+    HttpLookUpLimits,
     HttpResponseTooLarge,
-    LookUpLimits,
     http_failure_message,
     response_to,
 )
-from sluicegate.proxy.network.tls.contexts import TlsFilesError, context_for_server
+from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 
@@ -129,7 +129,7 @@ class _BoundedAdapter(BaseAdapter):
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
         # The files are read at the first connection, and are checked again for each later connection.
-        self._tls = cache(lambda: context_for_server("otel.tls", keys.tls or ServerTls()))
+        self._tls = cache(lambda: tls_context_for_server("otel.tls", keys.tls or ServerTls()))
         self.end = float("inf")
         self.begin()
 
@@ -145,7 +145,7 @@ class _BoundedAdapter(BaseAdapter):
         given = max(min(float(timeout), self.end - monotonic()), _LEAST_SECONDS)
         body = request.body
         assert isinstance(body, bytes)
-        bounds = LookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
+        bounds = HttpLookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
         try:
             tls = self._context() if self._is_https else None
             with response_to("POST", str(request.url), bounds, self._all_headers(), body, tls) as response:

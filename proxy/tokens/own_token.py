@@ -33,10 +33,10 @@ def own_token(sasl: Sasl, seconds: float) -> Token:
     """Return a valid token. A request for a new one blocks for at most `seconds`. Raises TokenMissing."""
     if sasl.oauth is None:
         return read_token_file(sasl.current_token)
-    return cached_token(_granted(sasl.oauth), seconds)
+    return token_from_cache(_granted(sasl.oauth), seconds)
 
 
-def cached_token(tokens: TokenCache, seconds: float) -> Token:
+def token_from_cache(tokens: TokenCache, seconds: float) -> Token:
     """Return a valid token from a token endpoint.
 
     A request for a new one blocks for at most `seconds`. Raises TokenMissing.

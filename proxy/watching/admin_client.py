@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState, TrafficHistory
 from sluicegate.proxy.live.traffic import sum_histories
-from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
+from sluicegate.proxy.network.http_client import HttpLookUpLimits, http_failure_message, response_to
 from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
 
 SECONDS = 5.0
@@ -224,7 +224,7 @@ def _json_from(
 
     The response must arrive within `seconds`. Raises StateUnavailable.
     """
-    bounds = LookUpLimits(time.monotonic() + seconds, most_bytes)
+    bounds = HttpLookUpLimits(time.monotonic() + seconds, most_bytes)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         with response_to(method, f"http://{address}{target}", bounds, headers) as response:

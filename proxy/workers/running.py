@@ -52,7 +52,7 @@ def _server(loaded: LoadedConfig, query: PolicyQuery, inherited: InheritedSocket
     if inherited.sockets:
         structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
     if config.workers == 1:
-        return Server(config, bind=inherited.inherited_or_bind(bind), policy_query=query)
+        return Server(config, bind=inherited.inherited_or_newly_bound_sockets(bind), policy_query=query)
     from sluicegate.proxy.workers.supervisor import Supervisor  # noqa: PLC0415  # one process needs none
 
     return Supervisor(config, query, inherited)

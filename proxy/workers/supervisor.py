@@ -18,9 +18,9 @@ from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.loading import ConfigError, LoadedConfig
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
+from sluicegate.proxy.cluster.topics import TopicSettingsResult, read_topic_settings_blocking
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
-from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
+from sluicegate.proxy.network.listeners import ListenError, reserve_shared_port
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -30,7 +30,7 @@ from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.server.housekeeping import update_write_conditions
 from sluicegate.proxy.server.settings_store import SettingsStore
 from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_shared_state
-from sluicegate.proxy.session.opening.loop_detection import new_mark
+from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -116,7 +116,7 @@ class Supervisor:
         self._loop = asyncio.get_running_loop()
         self._cannot_start: str | None = None
         self._for_workers = config
-        self._mark = new_mark()
+        self._mark = new_loop_detection_mark()
         self._launcher = WorkerLauncher()
 
     async def start(self) -> None:
@@ -125,7 +125,7 @@ class Supervisor:
         check_telemetry(self._config)
         choose_socket_folder()
         try:
-            self._reserved = self._inherited.at(shared) or reserve_shared(shared)
+            self._reserved = self._inherited.at(shared) or reserve_shared_port(shared)
             self._store.shared = open_shared_state(
                 self._config,
                 self._enforcement,
@@ -149,7 +149,7 @@ class Supervisor:
                     self._store.shared,
                     self.reload,
                 )
-        except CannotListen as error:
+        except ListenError as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
         self._for_workers = self._config.share_of_one_worker(bootstrap)
@@ -205,9 +205,9 @@ class Supervisor:
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
-    def _read_settings(self, topic: str) -> SettingsRead:
+    def _read_settings(self, topic: str) -> TopicSettingsResult:
         """Return a topic's settings that the workers apply. Blocks."""
-        read, its = read_settings_now(self._config.upstream, topic), self._settings.get(topic)
+        read, its = read_topic_settings_blocking(self._config.upstream, topic), self._settings.get(topic)
         return read if its is None else replace(read, shared=its.values)
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:

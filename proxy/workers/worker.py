@@ -17,7 +17,7 @@ from sluicegate.config.disk.kept_files import adopt_contents_of_other_process
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
-from sluicegate.proxy.network.listeners import bind_shared
+from sluicegate.proxy.network.listeners import bind_shared_port
 from sluicegate.proxy.reporting.logs.setup import queue_log_lines
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
@@ -84,7 +84,7 @@ class _Worker:
         source: Source,
         settings: Sequence[tuple[str, TopicValues]],
     ) -> None:
-        bind = inherited.inherited_or_bind(bind_shared)
+        bind = inherited.inherited_or_newly_bound_sockets(bind_shared_port)
         self._server = Server(
             config,
             bind=bind,

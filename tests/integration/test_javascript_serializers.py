@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import BUILT
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
@@ -111,7 +111,7 @@ class Case:
         """Return the text that Confluent's client for JavaScript registers, a descriptor for Protobuf."""
         if self.language != "PROTOBUF":
             return TEXTS[self.language]
-        files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", PROTOBUF, {}))
+        files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", PROTOBUF, {}))
         return b64encode(files.file[-1].SerializeToString()).decode()
 
     def request(self, schema_id: int) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Case:
             "topic": "orders",
             "value": self.value,
             "message": "shop.Order",
-            "descriptors": b64encode(descriptor_set_of("file.proto", PROTOBUF, {})).decode(),
+            "descriptors": b64encode(compile_descriptor_set("file.proto", PROTOBUF, {})).decode(),
         }
 
 

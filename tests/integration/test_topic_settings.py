@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 from sluicegate.config.loading import load_file
 from sluicegate.protocol.records.writing import NewRecord, write_batch
 from sluicegate.proxy.cli.try_record import validate_trial_record
-from sluicegate.proxy.cluster.topics import read_settings_now
+from sluicegate.proxy.cluster.topics import read_topic_settings_blocking
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -265,7 +265,9 @@ def test_try_has_the_result_of_the_live_proxy(kafka_bootstrap: str, tmp_path: Pa
             for topic, (*_, record, _) in zip(topics, CASES, strict=True):
                 now = now_ms()
                 sent = replace(record, timestamp=now + record.timestamp)
-                tried = validate_trial_record(topic, sent, file, now, partial(read_settings_now, file.config.upstream))
+                tried = validate_trial_record(
+                    topic, sent, file, now, partial(read_topic_settings_blocking, file.config.upstream)
+                )
                 response = client.produce(9, [topic_data(topic, (0, write_batch([sent])))])
                 assert isinstance(response, dict)
                 live = response["responses"][0]["partition_responses"][0]

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.api import audit
 from sluicegate.pipeline.jobs.audit.job import Audit
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import ORDERS
 from tests.integration.topics import UNVALIDATED, create_topic
@@ -145,7 +145,7 @@ def encode_avro(order: Order) -> bytes:
 
 def protobuf_encoder() -> Callable[[Order], bytes]:
     pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("order.proto", PROTO, {})).file:
+    for file in descriptor_pb2.FileDescriptorSet.FromString(compile_descriptor_set("order.proto", PROTO, {})).file:
         pool.Add(file)
     message = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
     # The schema's id, followed by the index of the message in its file.

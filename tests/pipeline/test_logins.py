@@ -16,8 +16,8 @@ from sluicegate.pipeline.kafka.connection import ClusterLoginRejected
 from sluicegate.pipeline.kafka.settings import client_settings
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.proxy.cluster.broker_client import BrokerClient, OwnLoginRejected, ask_any_broker
-from sluicegate.proxy.network.tls.contexts import TlsContext, context_for_server
+from sluicegate.proxy.cluster.broker_client import BrokerClient, ProxyLoginRejected, ask_any_broker
+from sluicegate.proxy.network.tls.contexts import TlsContext, tls_context_for_server
 from tests.broker.kafka import Kafka
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login
 from tests.pipeline.bearers import CLIENT, SECRET, ScriptedTokenEndpoint, bearer_broker, token_endpoint, unsecured_token
@@ -64,7 +64,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     guarded: GuardedBroker, mechanism: str
 ) -> None:
     ca_file = str(guarded.authority.file)
-    tls = context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
+    tls = tls_context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
     bootstrap = guarded.kafka.bootstrap
 
     def sasl_section(password: str) -> Sasl:
@@ -75,7 +75,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
 
     assert TOPIC in await list_topics_as_proxy(bootstrap, sasl_section("secret"), tls)
     assert TOPIC in list_topics_as_pipeline(bootstrap, login_settings("secret"))
-    with pytest.raises(OwnLoginRejected) as of_proxy:
+    with pytest.raises(ProxyLoginRejected) as of_proxy:
         await list_topics_as_proxy(bootstrap, sasl_section("planted"), tls)
     with pytest.raises(ClusterLoginRejected) as of_pipeline:
         list_topics_as_pipeline(bootstrap, login_settings("planted"))
@@ -89,7 +89,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
 async def test_unsupported_mechanism_error_lists_supported_mechanisms(bearer_kafka: Kafka) -> None:
     words = "the broker offers OAUTHBEARER, not PLAIN"
 
-    with pytest.raises(OwnLoginRejected, match=words):
+    with pytest.raises(ProxyLoginRejected, match=words):
         await list_topics_as_proxy(
             bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p"))
         )
@@ -128,7 +128,7 @@ async def test_rejected_token_is_replaced_by_new_token_from_endpoint(bearer_kafk
 
     with token_endpoint(made=make_short_token) as endpoint:
         sasl, settings = _oauth(endpoint)
-        with pytest.raises(OwnLoginRejected, match="invalid_token"):
+        with pytest.raises(ProxyLoginRejected, match="invalid_token"):
             await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
         await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
         with pytest.raises(ClusterLoginRejected, match="invalid_token"):
@@ -144,7 +144,7 @@ async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafk
     settings = _oauth(ScriptedTokenEndpoint(url=file.as_uri()))[1]
     sasl = Sasl(mechanism="OAUTHBEARER", token_file=str(file))
 
-    with pytest.raises(OwnLoginRejected, match=words):
+    with pytest.raises(ProxyLoginRejected, match=words):
         await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
     with pytest.raises(ClusterLoginRejected, match=words):
         list_topics_as_pipeline(bearer_kafka.bootstrap, settings)

@@ -109,10 +109,10 @@ def test_compiled_code_accepts_an_added_api_key() -> None:
 _ANY_KEY = """
 from sluicegate.protocol.api import APIS, Api
 APIS[300] = Api(300, "X", 0, 0)
-from sluicegate.proxy.fastpath.fast_path import PathCounts
+from sluicegate.proxy.fastpath.fast_path import FastPathCounters
 from sluicegate.proxy.fastpath import fast_path
-counts = PathCounts(None, None)
-assert counts.by_api() == {}
+counts = FastPathCounters(None, None)
+assert counts.request_counts_by_api() == {}
 print(counts.keys)
 """
 

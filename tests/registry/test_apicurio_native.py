@@ -11,11 +11,11 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.met_subjects import ApplicableSubjects
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.rule import Header, Outage, Side
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
 from tests.oracle.java_serializers import apicurio_protobuf
@@ -126,7 +126,7 @@ message Other { int64 y = 1; }"""
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
 def test_accepts_protobuf_written_by_the_apicurio_serializer(apicurio: ApicurioServer, with_headers: bool) -> None:
     topic = f"proto-headers-{with_headers}".lower()
-    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
+    file = FileDescriptorSet.FromString(compile_descriptor_set("shop.proto", FILE, {})).file[-1].SerializeToString()
     messages = [("Outer", b"\x0a\x06\x0a\x01k\x12\x01v"), ("Other", b"\x08\x07")]
     rule = native_registry_rule(apicurio)
 
@@ -156,7 +156,9 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     assert "does not match its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native_url(apicurio), type="apicurio")
-    surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).compile_new_schemas(compile_inline)
+    surveyed = RegistrySurvey("main", section, ApplicableSubjects(all_subjects=True)).compile_new_schemas(
+        compile_inline
+    )
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
     assert surveyed.usable >= 5
     assert surveyed.is_complete

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.registry.breaker import Breaker
+from sluicegate.proxy.registry.breaker import RegistryCircuitBreaker
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage, StepBudget
@@ -48,7 +48,7 @@ def recorded_reports() -> RecordedReports:
     return RecordedReports()
 
 
-def advance_clock_until_allowed(breaker: Breaker, clock: Clock) -> float:
+def advance_clock_until_allowed(breaker: RegistryCircuitBreaker, clock: Clock) -> float:
     """Let the pause for requests pass and return its length (s)."""
     began = clock.now
     while breaker.blocks_requests:
@@ -57,7 +57,7 @@ def advance_clock_until_allowed(breaker: Breaker, clock: Clock) -> float:
 
 
 def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_reports: RecordedReports) -> None:
-    breaker = Breaker("main", clock, recorded_reports)
+    breaker = RegistryCircuitBreaker("main", clock, recorded_reports)
     rests = []
     for _ in range(8):
         breaker.request_started()
@@ -69,7 +69,7 @@ def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_re
 
     breaker.request_started()
     breaker.request_succeeded()
-    assert not breaker.has_last_failed
+    assert not breaker.has_last_request_failed
     assert recorded_reports.lines[1:] == [f"main recovered after {sum(rests):g} s"]
 
     breaker.request_started()
@@ -80,7 +80,7 @@ def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_re
 def test_failed_look_up_for_many_waiting_records_counts_as_one_failure(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
-    breaker = Breaker("main", clock, recorded_reports)
+    breaker = RegistryCircuitBreaker("main", clock, recorded_reports)
     breaker.request_started()
     for _ in range(16):
         breaker.request_failed("no response within 2 s")
@@ -113,7 +113,7 @@ def test_unavailable_registry_is_retried_rarely_until_it_recovers(
     clock.now += 15
     with pytest.raises(Outage):  # the response to this request counts for all others
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_last_failed)
+    eventually(lambda: not registry._breaker.has_last_request_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert "recovered" in recorded_reports.lines[-1]
 
@@ -141,7 +141,7 @@ def test_internal_error_in_a_look_up_raises_an_outage_that_hides_its_message(
     clock.now += 1.1
     with pytest.raises(Outage):
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_last_failed)
+    eventually(lambda: not registry._breaker.has_last_request_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
 
 

@@ -8,11 +8,11 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.met_subjects import ApplicableSubjects
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.rule import INLINE_STEPS, Outage, SchemaError, Side
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from tests.oracle.java_serializers import GlueValue, write_glue_values_in_java
@@ -42,7 +42,7 @@ def frame_with_glue_version(version: UUID, data: bytes, compression: int = 0) ->
 
 @pytest.mark.long
 def test_validates_values_of_aws_glue_serializers_by_registered_schemas(tmp_path: Path) -> None:
-    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
+    file = FileDescriptorSet.FromString(compile_descriptor_set("shop.proto", FILE, {})).file[-1].SerializeToString()
     values = [
         GlueValue(version, language, schema, data, message, compression)
         for version, language, schema, data, message in (
@@ -114,6 +114,6 @@ def test_unusable_glue_schema_and_missing_folder_raise_errors(tmp_path: Path) ->
     with pytest.raises(Outage, match="missing: No such file or directory"):
         glue_folder_rule(tmp_path / "missing").fault(record(frame_with_glue_version(AVRO, b"")))
     section = Registry(type="glue", folder=str(tmp_path))
-    surveyed = RegistrySurvey("main", section, MetSubjects()).compile_new_schemas(compile_inline)
+    surveyed = RegistrySurvey("main", section, ApplicableSubjects()).compile_new_schemas(compile_inline)
     assert [each.schema_id for each in surveyed.unusable] == [AVRO]
     assert (surveyed.usable, surveyed.is_complete) == (1, True)

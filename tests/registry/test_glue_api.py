@@ -19,8 +19,8 @@ from moto.server import ThreadedMotoServer
 
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.met_subjects import MetSubjects
-from sluicegate.proxy.registry.registries import Registries, http_of
+from sluicegate.proxy.registry.met_subjects import ApplicableSubjects
+from sluicegate.proxy.registry.registries import Registries, registry_http_of
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
@@ -149,7 +149,7 @@ def test_glue_request_signature_equals_that_of_botocore(
 
 def test_sends_no_glue_request_without_aws_credentials(moto: str) -> None:
     with (
-        closing(http_of("main", glue_registry_section(moto))) as http,
+        closing(registry_http_of("main", glue_registry_section(moto))) as http,
         pytest.raises(RegistryFailed, match="no AWS credentials"),
     ):
         http.post("/", {})
@@ -204,7 +204,7 @@ def test_glue_survey_reads_the_latest_schema_versions_of_matching_topics() -> No
         return True
 
     with FakeHttpServer(respond) as there:
-        met = MetSubjects(by_side={"value": ["orders", "payments"]})
+        met = ApplicableSubjects(by_side={"value": ["orders", "payments"]})
         surveyed = RegistrySurvey("main", glue_registry_section(there.url), met).compile_new_schemas(compile_inline)
     assert (surveyed.usable, surveyed.is_complete) == (1, True), surveyed
     assert [(each.subject, each.version) for each in surveyed.unusable] == [("ours/payments-value", 3)]

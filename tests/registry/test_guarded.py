@@ -15,7 +15,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load, read_section
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.registries import Registries, http_of
+from sluicegate.proxy.registry.registries import Registries, registry_http_of
 from sluicegate.proxy.reload.config_check import find_flaws
 from sluicegate.validation.rules.rule import Outage, StepBudget
 from tests.broker.certificates import Authority, Certificate
@@ -199,7 +199,7 @@ def test_oauth_tokens_for_the_registry_are_used_and_renewed(
         assert look_up_schema_result(there.url, known_schema_id, oauth=oauth) == "found"
         assert len(issuer.given) == 1  # one token for all requests
         section = read_section(Registry, {"url": f"{there.url}/apis/ccompat/v7", "oauth": oauth})
-        http = http_of("main", section)
+        http = registry_http_of("main", section)
         with closing(http):
             http.get("/subjects")
             issuer.given.append("the one before is revoked")

@@ -10,7 +10,7 @@ import pytest
 
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import JsonResponse
-from sluicegate.proxy.registry.registries import api_of, framing_of
+from sluicegate.proxy.registry.registries import registry_api_of, registry_framing_of
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
@@ -39,7 +39,7 @@ def _rule(indexes: Indexes) -> RequireRegisteredSchema:
     section = Registry(url="http://127.0.0.1:8081", message_indexes=indexes)
     http = ScriptedRegistry()
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schemaType": "PROTOBUF", "schema": FILE})
-    schemas = SchemaRegistry("main", http, 60, 30, api=api_of(section), framing=framing_of(section))
+    schemas = SchemaRegistry("main", http, 60, 30, api=registry_api_of(section), framing=registry_framing_of(section))
     return RequireRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY)
 
 

@@ -22,7 +22,7 @@ from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import SchemaLanguage, SchemaUnusable
@@ -48,14 +48,14 @@ def registered_schema_rule(
 
 def file_descriptor_of(text: str) -> FileDescriptorProto:
     """Return the descriptor of `text`, the last file in protoc's output."""
-    files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {}))
+    files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", text, {}))
     return files.file[-1]
 
 
 def message_classes_of_proto(text: str) -> Callable[[str], type[Message]]:
     """Return a function that finds the message classes of a file by full name, in a separate pool."""
     pool = DescriptorPool()
-    for file in FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {})).file:
+    for file in FileDescriptorSet.FromString(compile_descriptor_set("file.proto", text, {})).file:
         pool.Add(file)
     return lambda name: GetMessageClass(pool.FindMessageTypeByName(name))
 

@@ -15,7 +15,7 @@ import fastavro
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.rule import Header, SchemaError
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
 from sluicegate.validation.sensitive.edits import MaskingImpossible
@@ -70,7 +70,7 @@ def decode_avro(data: bytes) -> dict[str, Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("policy", [MASK, HASH], ids=["mask", "hash"])
 def test_aws_glue_deserializer_reads_masked_values(policy: FieldPolicy, tmp_path: Path) -> None:
-    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
+    file = FileDescriptorSet.FromString(compile_descriptor_set("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = message_classes_of_proto(FILE)("shop.R")
     values = [
         GlueValue(UUID(int=1), "AVRO", json.dumps(SCHEMA).encode(), GOOD),
@@ -129,7 +129,7 @@ def test_masking_fails_if_the_glue_schema_is_unusable(tmp_path: Path) -> None:
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
 def test_apicurio_deserializer_reads_masked_messages(apicurio: ApicurioServer, with_headers: bool) -> None:
     topic = f"masked-headers-{with_headers}".lower()
-    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
+    file = FileDescriptorSet.FromString(compile_descriptor_set("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = message_classes_of_proto(FILE)("shop.R")
     data = new(mail="me@example.com", n=7).SerializeToString()
     [(value, headers)] = apicurio_protobuf(native_url(apicurio), topic, file, [("R", data)], with_headers)

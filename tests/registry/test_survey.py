@@ -16,7 +16,7 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.registries import check
 from sluicegate.proxy.registry.met_subjects import met_subjects
-from sluicegate.proxy.registry.survey import SurveyResult, Surveys, UnusableSchema
+from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult, UnusableSchema
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -93,7 +93,7 @@ def test_check_lists_all_unusable_schemas_of_two_hundred(apicurio: ApicurioServe
     config, status = config_of(given), Status()
     found = list(check(config))
     assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
-    watch, surveys = SchemaWatch(config, status), Surveys(config)
+    watch, surveys = SchemaWatch(config, status), AllRegistriesSurvey(config)
     watch.apply_results(surveys.survey_all())
     assert len(subjects_with_schema_unusable_condition(status)) == 20
     assert "main: surveyed.undefined-value" in subjects_with_schema_unusable_condition(status)
@@ -160,7 +160,7 @@ def test_survey_compiles_constraints_only_for_rules_that_apply_them(apicurio: Ap
     keys = {"format": "protobuf", "protovalidate": True}
     given = configuration_with_registry(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
 
-    (surveyed,) = Surveys(config_of(given)).survey_all()
+    (surveyed,) = AllRegistriesSurvey(config_of(given)).survey_all()
 
     assert [(each.subject, "expression total" in each.reason) for each in surveyed.unusable] == [
         ("constrained.a-value", True)
@@ -200,7 +200,7 @@ def test_survey_lists_tags_on_unmaskable_fields_and_unused_tags(
         apicurio.register(f"{name}.{subject}-value", schema_with_tag(language, field, tag), language)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(json.dumps(configuration_with_sensitive_field(name, apicurio.url, tags=["PII", "PIN"])))
-    surveys = Surveys(config_of(json.loads(file.read_text())))
+    surveys = AllRegistriesSurvey(config_of(json.loads(file.read_text())))
 
     (surveyed,) = surveys.survey_all()
 
@@ -222,7 +222,7 @@ def test_survey_lists_tags_on_unmaskable_fields_and_unused_tags(
 def test_survey_accepts_rejecting_tag_on_a_field_of_any_type(apicurio: ApicurioServer) -> None:
     apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
-    (surveyed,) = Surveys(
+    (surveyed,) = AllRegistriesSurvey(
         config_of(configuration_with_sensitive_field("rejected", apicurio.url, action="reject"))
     ).survey_all()
 
@@ -285,7 +285,7 @@ def test_survey_reports_schema_rules_that_are_not_enforced(language: str, subjec
         return True
 
     def survey_all(**keys: Any) -> SurveyResult:
-        (found,) = Surveys(
+        (found,) = AllRegistriesSurvey(
             config_of(configuration_with_registry(registry.url, a={"subject": subject, **keys}))
         ).survey_all()
         return found
@@ -350,7 +350,7 @@ def test_check_doctor_and_status_report_schema_rules_that_cannot_be_evaluated(
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         found = list(check(config_of(given)))
         status = Status()
-        SchemaWatch(config_of(given), status).apply_results(Surveys(config_of(given)).survey_all())
+        SchemaWatch(config_of(given), status).apply_results(AllRegistriesSurvey(config_of(given)).survey_all())
 
     named = "subject a-value, version 1 (schema 7) contains rules that cannot be evaluated: mail cannot be compiled"
     assert done.returncode == 1
@@ -381,7 +381,7 @@ def test_survey_lists_uncompilable_conditions_only_for_rules_that_apply_them(
         return True
 
     with FakeHttpServer(respond) as registry:
-        (surveyed,) = Surveys(
+        (surveyed,) = AllRegistriesSurvey(
             config_of(configuration_with_registry(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
         ).survey_all()
 
@@ -404,7 +404,7 @@ def test_survey_reports_record_changing_rules_and_recompiles_changed_schemas() -
         return True
 
     with FakeHttpServer(respond) as registry:
-        surveys = Surveys(config_of(configuration_with_registry(registry.url, a={})))
+        surveys = AllRegistriesSurvey(config_of(configuration_with_registry(registry.url, a={})))
         (before,) = surveys.survey_all()
         schema["schema"] = '"strange"'  # the same subject, version and id, in a registry that was rebuilt
         (after,) = surveys.survey_all()
@@ -427,7 +427,7 @@ def test_survey_lists_expressions_that_do_not_fit_a_schema(apicurio: ApicurioSer
     for (rule, expression), strategy in product(expressions.items(), ["topic", "any"]):
         keys = {"name": rule, "cel": expression, "value": {"schema": {"registry": "main", "subject": strategy}}}
         given["topics"] = [{"match": topic, "rules": [keys]} for topic in topics.values()]
-        (surveyed,) = Surveys(config_of(given)).survey_all()
+        (surveyed,) = AllRegistriesSurvey(config_of(given)).survey_all()
 
         subjects = {f"{topic}-value" for topic in topics.values()}
         found = {each.subject: each.reason for each in surveyed.unusable if each.subject in subjects}

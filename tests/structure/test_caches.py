@@ -64,7 +64,7 @@ _DECLARED = {
     "proxy/responses/topic_names.py _unknown_until": "Ids without a topic",
     "proxy/responses/topic_names.py by_id": "Topic names by topic id",
     "proxy/rules_process/evaluator.py _made": _OF_SCHEMAS,
-    "proxy/session/broker_errors.py code_position": _FIXED,
+    "proxy/session/broker_errors.py response_error_code_position": _FIXED,
     "proxy/session/pacing.py _lines": _STATE,
     "proxy/session/quotas/shares.py _known": _STATE,
     "proxy/telemetry/collector.py _tls": "Certificates, keys and CAs",

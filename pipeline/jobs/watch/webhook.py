@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.values.http import is_https
-from sluicegate.proxy.network.http_client import LookUpLimits, response_to
+from sluicegate.proxy.network.http_client import HttpLookUpLimits, response_to
 
 _TIMEOUT_SECONDS = 10.0
 _AT_ONCE = 100
@@ -44,7 +44,7 @@ class Webhook:
         headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
         tls = ssl.create_default_context() if is_https(self.url) else None
         try:
-            bounds = LookUpLimits(monotonic() + self.timeout_seconds, _MOST_BYTES)
+            bounds = HttpLookUpLimits(monotonic() + self.timeout_seconds, _MOST_BYTES)
             with response_to("POST", self.url, bounds, headers, body, tls) as response:
                 status = response.status
         except TimeoutError:

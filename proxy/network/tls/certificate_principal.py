@@ -6,7 +6,7 @@ The principal is the subject in the RFC 2253 form that Java writes.
 import re
 import ssl
 
-from sluicegate.proxy.network.tls.der import DerElement, child_elements, element_at
+from sluicegate.proxy.network.tls.der import DerElement, child_elements, parse_der_element_at
 
 _KEYWORDS = {
     bytes.fromhex("550403"): "CN",
@@ -44,13 +44,15 @@ def certificate_principal_of(handshake: ssl.SSLObject) -> str | None:
 
 def name_of(subject: bytes) -> str:
     """Return a distinguished name (DER) in the form that `X500Principal.getName()` returns. Raises ValueError."""
-    parts = ["+".join(map(_attribute, child_elements(part))) for part in child_elements(element_at(subject, 0))]
+    parts = [
+        "+".join(map(_attribute, child_elements(part))) for part in child_elements(parse_der_element_at(subject, 0))
+    ]
     return ",".join(reversed(parts))
 
 
 def _subject_in(certificate: bytes) -> bytes:
     """Return the subject of a certificate (RFC 5280, 4.1). Raises ValueError."""
-    to_be_signed, *_ = child_elements(element_at(certificate, 0))
+    to_be_signed, *_ = child_elements(parse_der_element_at(certificate, 0))
     fields = child_elements(to_be_signed)
     at = _FIELDS_BEFORE_SUBJECT + (bool(fields) and fields[0].tag == _VERSION)
     if at >= len(fields):

@@ -21,10 +21,10 @@ from sluicegate.config.disk.regular_file import is_unreadable, stat_without_dead
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import (
-    files_for_brokers,
-    files_for_clients,
-    files_for_server,
-    first_error,
+    first_certificate_error,
+    tls_files_for_brokers,
+    tls_files_for_clients,
+    tls_files_for_server,
 )
 
 _MOST_BYTES = 16 << 20
@@ -157,7 +157,7 @@ class TlsContext:
         return run_within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
-def context_for_clients(tls: ListenTls, names: "RequestedServerNames") -> TlsContext:
+def tls_context_for_clients(tls: ListenTls, names: "RequestedServerNames") -> TlsContext:
     """Create the context for connections from clients. Raises TlsFilesError."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
@@ -171,10 +171,10 @@ def context_for_clients(tls: ListenTls, names: "RequestedServerNames") -> TlsCon
         return context
 
     files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
-    return TlsContext("listen.tls", files, make_context, lambda: first_error(files_for_clients(tls)))
+    return TlsContext("listen.tls", files, make_context, lambda: first_certificate_error(tls_files_for_clients(tls)))
 
 
-def context_for_brokers(tls: UpstreamTls) -> TlsContext:
+def tls_context_for_brokers(tls: UpstreamTls) -> TlsContext:
     """Create the context for connections to brokers. Raises TlsFilesError."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
@@ -189,10 +189,10 @@ def context_for_brokers(tls: UpstreamTls) -> TlsContext:
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext("upstream.tls", files, make_context, lambda: first_error(files_for_brokers(tls)))
+    return TlsContext("upstream.tls", files, make_context, lambda: first_certificate_error(tls_files_for_brokers(tls)))
 
 
-def context_for_server(section: str, tls: ServerTls) -> TlsContext:
+def tls_context_for_server(section: str, tls: ServerTls) -> TlsContext:
     """Create the context for connections to another server (registry, OpenTelemetry).
 
     `section` is the configuration key of `tls`. Raises TlsFilesError.
@@ -209,10 +209,10 @@ def context_for_server(section: str, tls: ServerTls) -> TlsContext:
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext(section, files, make_context, lambda: first_error(files_for_server(section, tls)))
+    return TlsContext(section, files, make_context, lambda: first_certificate_error(tls_files_for_server(section, tls)))
 
 
-def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
+def tls_context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
     """Create the context for browsers that connect to `sluicegate fleet`. Raises TlsFilesError."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:

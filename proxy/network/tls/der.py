@@ -15,7 +15,7 @@ class DerElement(NamedTuple):
     encoding: bytes
 
 
-def element_at(data: bytes, position: int) -> DerElement:
+def parse_der_element_at(data: bytes, position: int) -> DerElement:
     """Return the element that begins at `position`. Raises ValueError if it is incomplete or not DER."""
     head = data[position : position + 2]
     if len(head) < 2 or head[0] & _MULTI_BYTE_TAG == _MULTI_BYTE_TAG:
@@ -37,7 +37,7 @@ def child_elements(element: DerElement) -> list[DerElement]:
     """Return the elements inside a constructed element. Raises ValueError."""
     found, position = [], 0
     while position < len(element.content):
-        child = element_at(element.content, position)
+        child = parse_der_element_at(element.content, position)
         found.append(child)
         position += len(child.encoding)
     return found

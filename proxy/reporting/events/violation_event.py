@@ -241,7 +241,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
 def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
-    owner_of_client = first_owner_of(policy.client_owners, client.named)
+    owner_of_client = first_owner_of(policy.client_owners, client.verified_client)
     owner = policy.owner or owner_of_client
     shown = {
         "schema_version": SCHEMA_VERSION,

@@ -228,6 +228,6 @@ class RequestTimes:
         """Count the seconds from a request's last byte until the proxy forwards it or responds."""
         self._counters.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
 
-    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def count_time_upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         """Count the seconds from forwarding a request until the broker's response begins."""
         self._counters.upstream_seconds.add(_API_NAMES[api_key], seconds, stands_for)

@@ -26,7 +26,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.timestamps import IN_FUTURE_MS, rehearsed_bounds_in_order
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import PathCounts
+    from sluicegate.proxy.fastpath.fast_path import FastPathCounters
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
@@ -68,7 +68,7 @@ class ValidationCounts:
         labels: TopicLabels,
         traffic: TrafficCounts,
         ordinary: "OrdinaryRequests | None" = None,
-        paths: "PathCounts | None" = None,
+        paths: "FastPathCounters | None" = None,
         max_topics: int = MAX_TOPICS,
     ) -> None:
         self._counters = counters
@@ -243,7 +243,9 @@ class ValidationCounts:
                 {why.name.lower(): count for why, count in ordinary.fallback_counts_by_reason().items()}
             )
         if self._paths is not None:
-            counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
+            counted.fast_requests.update(
+                {APIS[key].name: count for key, count in self._paths.request_counts_by_api().items()}
+            )
         return counted
 
 

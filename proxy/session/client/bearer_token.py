@@ -13,7 +13,7 @@ from sluicegate.config.values.claim_path import ClaimPath, claim_path
 _MAX_CLAIMS_BYTES = 65_536
 
 
-class UserNames(Protocol):
+class UserNameSource(Protocol):
     """How brokers derive the user name from the claims of a token that they accept."""
 
     def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
@@ -21,7 +21,7 @@ class UserNames(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaClaim:
+class KafkaUserNameClaim:
     """Kafka's own login handlers, which take the user name from one claim. The claim must be a string."""
 
     claim: str
@@ -31,12 +31,12 @@ class KafkaClaim:
         return name if isinstance(name, str) else None
 
 
-USUAL_CLAIM: Final = KafkaClaim("sub")
+USUAL_CLAIM: Final = KafkaUserNameClaim("sub")
 """Kafka's default for sasl.oauthbearer.sub.claim.name."""
 
 
 @dataclass(frozen=True, slots=True)
-class StrimziClaims:
+class StrimziUserNameClaims:
     """Strimzi's login handler, which takes the user name from the claim at one path, or else at a fallback path.
 
     Each path has its own prefix for the name. Numbers, booleans and null are converted to strings. Fractions are not
@@ -78,20 +78,20 @@ def _text_at(claims: Any, path: ClaimPath) -> str | None:
     return ""
 
 
-def user_name_source_of(listen: Listen) -> UserNames | None:
+def user_name_source_of(listen: Listen) -> UserNameSource | None:
     """Return how the brokers derive user names from tokens, or None if the configuration does not describe this."""
     if listen.oauth_username_claim is not None:
         fallback = listen.oauth_fallback_claim
-        return StrimziClaims(
+        return StrimziUserNameClaims(
             claim_path(listen.oauth_username_claim),
             listen.oauth_username_prefix or "",
             None if fallback is None else claim_path(fallback),
             listen.oauth_fallback_prefix or "",
         )
-    return None if listen.oauthbearer_claim is None else KafkaClaim(listen.oauthbearer_claim)
+    return None if listen.oauthbearer_claim is None else KafkaUserNameClaim(listen.oauthbearer_claim)
 
 
-def user_name_from_token(response: bytes, names: UserNames) -> str | None:
+def user_name_from_token(response: bytes, names: UserNameSource) -> str | None:
     """Return the user name in a client's first response, or None if no name can be read."""
     parts = _bearer(response).split(b".", 2)
     if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sluicegate.config.listen import Listen
 from sluicegate.proxy.session.client.bearer_token import (
     USUAL_CLAIM,
-    UserNames,
+    UserNameSource,
     user_name_from_token,
     user_name_source_of,
 )
@@ -102,7 +102,7 @@ class PrincipalSources:
     """
 
     user_names: frozenset[str] = frozenset()
-    claims: UserNames | None = None
+    claims: UserNameSource | None = None
 
 
 def principal_sources_of(listen: Listen) -> PrincipalSources:

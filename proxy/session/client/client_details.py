@@ -22,7 +22,7 @@ class ClientDetails(NamedTuple):
         return fair_limit_key(self)
 
     @property
-    def named(self) -> Client:
+    def verified_client(self) -> Client:
         """The client as the configuration's patterns see it, without an unverified principal."""
         principal = self.principal if self.is_verified else None
         return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)

@@ -31,7 +31,7 @@ class Route:
     """
 
     label: str
-    addresses_for: Callable[[str | None], Sequence[HostPort]]
+    upstream_addresses_for: Callable[[str | None], Sequence[HostPort]]
 
 
 class RotatingAddresses:
@@ -44,7 +44,7 @@ class RotatingAddresses:
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = deque(addresses)
 
-    def next_order(self) -> tuple[HostPort, ...]:
+    def next_address_order(self) -> tuple[HostPort, ...]:
         """Return the addresses in the order in which to try them."""
         order = tuple(self._addresses)
         self._addresses.rotate(-1)
@@ -57,7 +57,7 @@ RouteFor = Callable[[str | None], Route]
 """Returns the route for the host name that a TLS client requested from a listener."""
 
 
-class SessionOpening:
+class SessionOpener:
     """Starts one session and cleans up when it ends.
 
     `route` leads to the client's broker. `has_begun` is true once the client has sent a request, which needs a broker.
@@ -98,7 +98,7 @@ class SessionOpening:
         principal = self._principal_of(peer, peer_info.principal)
         if not self._is_named(peer, peer_info.names) or (principal is None and peer_info.principal is not None):
             return False
-        beyond = self._dependencies.admission.enter(address)
+        beyond = self._dependencies.admission.admit_connection(address)
         if beyond is not None:
             limit, most = beyond
             self._dependencies.log.log_reached_connection_limit(peer, limit, most)
@@ -131,7 +131,7 @@ class SessionOpening:
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
         """Return whether the client's certificate has an allowed name. Return True if names are not checked."""
         allowed = self._dependencies.allowed_names
-        if allowed is None or allowed.match_any(names):
+        if allowed is None or allowed.is_any_name_allowed(names):
             return True
         shown = client_text(", ".join(names)) or "nobody"
         reason = (
@@ -156,13 +156,15 @@ class SessionOpening:
 
     def _dial(self) -> None:
         if not self._is_over:
-            addresses = self.route.addresses_for(self._client_id())
+            addresses = self.route.upstream_addresses_for(self._client_id())
             self._dialling = self._dependencies.dial(addresses, self._broker, self._on_connect_failed)
 
     def _client_id(self) -> str | None:
         """Return the client id in the first request, or None if it has not arrived completely."""
-        begun = self._client.begun
-        waiting = (b"" if begun is None else bytes(begun[:_MOST_HEADER_BYTES])) + self._client.unread
+        gathered_part = self._client.gathered_part
+        waiting = (
+            b"" if gathered_part is None else bytes(gathered_part[:_MOST_HEADER_BYTES])
+        ) + self._client.unread_bytes
         # the request was gathered, is forwarded in pieces, or has arrived only in part
         for frame in (waiting, waiting[SIZE_BYTES:], self._head + waiting):
             if frame.startswith(self._head):
@@ -203,4 +205,4 @@ class SessionOpening:
             self._dialling = None
         if self._is_in:
             self._is_in = False
-            self._dependencies.admission.leave(self._client.address)
+            self._dependencies.admission.release_connection(self._client.address)

@@ -75,7 +75,7 @@ class SessionCloser:
         """Continue closing after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
         if stage is Stage.HALF_CLOSED:
-            self.end_requests()
+            self.end_broker_output()
         elif stage is Stage.DRAINING:
             self.close_if_idle()
 
@@ -85,11 +85,11 @@ class SessionCloser:
         The broker closes its side first, and then the proxy closes the client's side.
         """
         if self._broker.is_open:
-            self.end_requests()
+            self.end_broker_output()
         else:
             self._client.close()
 
-    def end_requests(self) -> None:
+    def end_broker_output(self) -> None:
         """End the output to the broker. Its responses may still arrive for a limited time."""
         if not self._broker.is_open:
             return

@@ -12,21 +12,21 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.claimed_principal import PrincipalSources
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
-from sluicegate.proxy.session.memory import GatherBudget
-from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
+from sluicegate.proxy.session.memory import FrameMemoryBudget
+from sluicegate.proxy.session.opening.admission import Admission, AllowedCertificateNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import DescribePeer, EventLoopFunctions, Timer
 from sluicegate.proxy.session.pacing import LoopLateness
-from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, SessionCounts, SessionLines, SessionRegister
+from sluicegate.proxy.session.reports import BeginTrace, SessionCounts, SessionEventLog, SessionRegister
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, PathCounts
+    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, FastPathCounters
 
 
-class Dial(Protocol):
+class BrokerDialer(Protocol):
     """Connects a session to a broker."""
 
     def __call__(
@@ -46,8 +46,8 @@ class RequestDependencies:
     mock cluster does not support, or None for a real cluster.
     """
 
-    budget: GatherBudget
-    login: ClusterLogin
+    budget: FrameMemoryBudget
+    login: ClusterLoginRequirement
     rewriter: ResponseRewriter
     produce: ProduceDependencies
     quotas: Quotas
@@ -71,20 +71,20 @@ class SessionDependencies:
     read_buffer: memoryview
     frames: FramePool
     connecting: Callable[[Callable[[], None], str], None]
-    dial: Dial
+    dial: BrokerDialer
     describe_client: DescribePeer
     describe_broker: DescribePeer
     tls_disconnect_reason: Callable[[Exception | None], str | None]
     chance: Callable[[], float]
     admission: Admission
     in_flight: InFlightLimit
-    allowed_names: AllowedNames | None
+    allowed_names: AllowedCertificateNames | None
     principal_mapping: PrincipalMapping | None
     loop_detection: LoopDetection
     register: SessionRegister[Any]
-    log: SessionLines
+    log: SessionEventLog
     counts: SessionCounts
     begin_trace: BeginTrace
-    path_counts: "PathCounts | None"
+    path_counts: "FastPathCounters | None"
     fast_path_buffer: "FastPathBuffer | None"
     requests: RequestDependencies

@@ -12,7 +12,7 @@ from functools import partial
 
 from sluicegate.protocol.errors import MalformedResponse, ProtocolViolation, UnknownApi
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
+from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, take_deadline_snapshot
 from sluicegate.proxy.session.handlers.arrival import RouteFor
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.handlers.session_parts import make_session_parts
@@ -72,7 +72,7 @@ class Session:
         return self._arrival.route.label
 
     @property
-    def wants_broker(self) -> bool:
+    def needs_broker(self) -> bool:
         """Whether the client has sent a request, which needs a broker."""
         return self._arrival.has_begun
 
@@ -96,7 +96,7 @@ class Session:
 
     # -- input and output ----------------------------------------------------------------------------------------
 
-    def on_bytes_taken(self, connection: Connection) -> None:
+    def on_read_complete(self, connection: Connection) -> None:
         # Without this check, the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
             self._turns.pause_for_fair_share(connection)
@@ -109,12 +109,12 @@ class Session:
             self._dependencies.in_flight.check(connection, self.queue)
             return
         self._responses.begin_turn()
-        self._delivery.flush_ready()
+        self._delivery.send_ready_responses()
         if len(self.queue) < self._max_in_flight:
             self.client.resume(PauseReason.IN_FLIGHT)
         self._closer.settled()
 
-    def on_full(self, connection: Connection, full: bool) -> None:
+    def on_write_buffer_changed(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
             if full:
                 self.client.pause(PauseReason.PEER_BACKPRESSURE)
@@ -178,7 +178,7 @@ class Session:
 
     def on_eof(self, connection: Connection) -> None:
         if self._turns.check_lateness():  # thousands of clients may disconnect at once
-            self._dependencies.loop.later(partial(self._no_more_comes, connection), self.client.address)
+            self._dependencies.loop.schedule_fairly(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
 
@@ -192,7 +192,7 @@ class Session:
                 self.metering.release_turn()
             if not self._arrival.has_begun:
                 self.client.close()
-            self._closer.end_requests()
+            self._closer.end_broker_output()
         else:
             self.client.close()
             self.broker.close()
@@ -200,14 +200,14 @@ class Session:
     def on_lost(self, connection: Connection, error: Exception | None) -> None:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
-            self.requests.give_up()
+            self.requests.free_memory_on_disconnect()
             if error is not None:  # after a reset, a broker drops requests that it has not handled
                 self._runner.abandon()
             if not self._runner.is_busy:
                 self.metering.release_turn()
-            self._closer.end_requests()
+            self._closer.end_broker_output()
         else:
-            self._responses.give_up()
+            self._responses.free_memory_on_disconnect()
             self._arrival.on_broker_lost()
             why = self._dependencies.tls_disconnect_reason(error)
             if why is not None:
@@ -246,17 +246,17 @@ class Session:
         """End overdue waits and count batches. Called about once a second. `now` is monotonic, in seconds."""
         if self._has_ended:
             return
-        waits = snapshot_of(
+        waits = take_deadline_snapshot(
             self.client, self.broker, self.requests, self._responses, self._runner.waiting_request_number
         )
-        overdue = self._deadlines.overdue(waits, now)
-        if overdue is not None:
+        overdue_wait = self._deadlines.overdue_wait(waits, now)
+        if overdue_wait is not None:
             given = self._dependencies
-            given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
-            given.counts.closed_by_limit[overdue.limit] += 1
-            self._ends(f"proxy: {overdue.limit}")
+            given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue_wait.limit, overdue_wait.text)
+            given.counts.closed_by_limit[overdue_wait.limit] += 1
+            self._ends(f"proxy: {overdue_wait.limit}")
             self.close_now()
-        elif self._lifecycle.stage < Stage.DRAINING and self._age.is_reached(now):
+        elif self._lifecycle.stage < Stage.DRAINING and self._age.is_max_age_reached(now):
             self._dependencies.counts.closed_by_limit[CONNECTION_AGE] += 1
             self._ends(f"proxy: {CONNECTION_AGE}")
             self._closer.drain()

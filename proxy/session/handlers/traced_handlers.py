@@ -19,7 +19,7 @@ def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: boo
     )
 
 
-class TracedRequests:
+class RequestTracer:
     """Traces requests. Each request's trace may include the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
@@ -65,8 +65,8 @@ class TracedRequests:
         self._trace.trace_client_identity(self._identity)
 
 
-class TracedResponses:
-    """Traces unchanged responses. `Delivery` traces all other responses."""
+class ResponseTracer:
+    """Traces unchanged responses. `ResponseDelivery` traces all other responses."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side

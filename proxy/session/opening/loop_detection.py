@@ -19,7 +19,7 @@ Ends = tuple[str, str]
 """The source and the destination of a connection, as host:port."""
 
 
-def new_mark() -> int:
+def new_loop_detection_mark() -> int:
     """Create a correlation id for this proxy's own requests. All workers share it. Clients' ids start with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 

@@ -12,7 +12,12 @@ from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.record_batch import base_timestamp_of
 from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, key_of
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding, RequestOutcome, outcome_of
+from sluicegate.proxy.session.produce.batch_outcome import (
+    BatchOutcome,
+    ReportedFinding,
+    RequestOutcome,
+    outcome_of_error_code,
+)
 from sluicegate.validation.broker_meters import broker_meter_marks_of
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
@@ -98,7 +103,7 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
     if error.is_ours:
         outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
     else:
-        outcome = outcome_of(code)
+        outcome = outcome_of_error_code(code)
         if outcome is _ACCEPTED and one.is_withheld:  # the partition's response is the response to the stand-in
             return one.batch._replace(outcome=_REJECTED)
     return one.batch._replace(outcome=outcome, error=code)

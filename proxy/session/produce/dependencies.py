@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
-class OnInternalError(Enum):
+class InternalErrorAction(Enum):
     """How to handle a request after an internal error in the proxy."""
 
     CLOSE = "close"
@@ -33,7 +33,7 @@ class OnInternalError(Enum):
     """Forward the request unchanged."""
 
 
-class Settings(Protocol):
+class ClusterTopicSettings(Protocol):
     """The cluster's topic settings."""
 
     def pending_settings_future(self, topics: Iterable[str], /) -> CompletionFuture | None:
@@ -55,7 +55,7 @@ class DeadLetterSink(Protocol):
         """
 
 
-class Validations(Protocol):
+class BatchOutcomeSink(Protocol):
     """Receives every batch's outcome. Never blocks and never fails."""
 
     def settled(self, request: RequestOutcome, /) -> None:
@@ -89,11 +89,11 @@ class ProduceDependencies:
     rules: RulesInForce
     policy_memo: PolicyMemo
     names: TopicNames
-    settings: Settings | None
+    settings: ClusterTopicSettings | None
     scheduler: Scheduler
     ordinary: "OrdinaryRequests | None"
     rewriter: ResponseRewriter
-    validations: Validations
+    validations: BatchOutcomeSink
     broker_errors: BrokerErrorSink
     dead_letters: DeadLetterSink | None
     counts: SessionCounts
@@ -103,5 +103,5 @@ class ProduceDependencies:
     max_event_records: int
     own_topics: frozenset[str] = frozenset()
     topic_settings: TopicSettings | None = None
-    on_internal_error: OnInternalError = OnInternalError.CLOSE
+    on_internal_error: InternalErrorAction = InternalErrorAction.CLOSE
     background: BackgroundThread = field(default_factory=BackgroundThread)

@@ -39,21 +39,21 @@ class AwaitTopicQuotas(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveNames(Effect[None]):
+class ResolveTopicNames(Effect[None]):
     """Ask the broker, over this connection, for the names of unknown topic ids."""
 
     topic_ids: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitSettings(Effect[None]):
+class AwaitTopicSettings(Effect[None]):
     """Wait until the cluster's settings for these topics are known. Do not wait if the proxy does not read settings."""
 
     topics: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Validate(Effect[Dispatch | None]):
+class ValidateRequest(Effect[Dispatch | None]):
     """Validate a request on the event loop or in a thread.
 
     The result is a Dispatch, or None if the validation was abandoned. Raises PreviousTimeInFlight and internal errors.
@@ -72,7 +72,7 @@ class AwaitEarlierResponses(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class AskBroker(Effect[T]):
+class AskBrokerAboutPartitions(Effect[T]):
     """Ask the broker about the partitions of bad records.
 
     `read` creates the result from the broker's response. If the response is malformed, the broker has violated the
@@ -100,7 +100,7 @@ class ForwardUnchanged(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Forward(Effect[None]):
+class ForwardRequest(Effect[None]):
     """Send the broker a changed request after the frames in `before`, and expect the responses to `in_flight`."""
 
     parts: Parts
@@ -109,14 +109,14 @@ class Forward(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Respond(Effect[None]):
+class SendResponse(Effect[None]):
     """Send the client the proxy's own response in its turn."""
 
     in_flight: InFlightRequest
 
 
 @dataclass(frozen=True, slots=True)
-class CloseInTurn(Effect[None]):
+class CloseAfterEarlierResponses(Effect[None]):
     """Close the connection after the responses to all earlier requests. The trace contains `reason`."""
 
     reason: str
@@ -176,7 +176,7 @@ class ReleaseMemory(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class LearnStoredTimes(Effect[None]):
+class RecordStoredTimes(Effect[None]):
     """Store the times of the batches that the broker has stored.
 
     `errors` contains the client's error for each partition.
@@ -187,14 +187,14 @@ class LearnStoredTimes(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Settle(Effect[None]):
+class ReportBatchOutcomes(Effect[None]):
     """Report the outcome of a request's batches."""
 
     outcome: RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class ReportNotStored(Effect[None]):
+class ReportUnstoredRecords(Effect[None]):
     """Report bad records that could not be written."""
 
     letters: DeadLetters
@@ -202,14 +202,14 @@ class ReportNotStored(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportUnvalidated(Effect[None]):
+class ReportUnvalidatedRequest(Effect[None]):
     """Report an internal error that caused a request to be forwarded unvalidated."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
-class TimeRequest(Effect[None]):
+class RecordRequestTime(Effect[None]):
     """Time a request that was complete at `arrived` (s) and is forwarded now.
 
     `in_flight` is None if it gets no response.

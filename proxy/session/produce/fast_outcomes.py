@@ -12,8 +12,8 @@ from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.batch_outcome import outcome_of
-from sluicegate.proxy.session.produce.dependencies import Validations
+from sluicegate.proxy.session.produce.batch_outcome import outcome_of_error_code
+from sluicegate.proxy.session.produce.dependencies import BatchOutcomeSink
 from sluicegate.proxy.session.reports import BrokerErrorSink
 from sluicegate.validation.outcome import Outcome
 
@@ -24,14 +24,14 @@ _PRODUCE = ApiKey.PRODUCE.value
 _MAX_ENTRIES = 10_000  # the fast path accepts no request with more topics or partitions
 
 
-class FastOutcomes:
+class FastPathOutcomes:
     """The outcomes of batches on one session's fast path. `names` maps topic ids to topic names."""
 
     def __init__(
         self,
         identity: ClientIdentity,
         names: Mapping[bytes, str],
-        validations: Validations,
+        validations: BatchOutcomeSink,
         broker_errors: BrokerErrorSink,
     ) -> None:
         self._identity = identity
@@ -58,7 +58,7 @@ class FastOutcomes:
             if left[name] == 0:
                 continue  # this topic is not validated
             left[name] -= 1
-            outcome = outcome_of(entry.code)
+            outcome = outcome_of_error_code(entry.code)
             if outcome is Outcome.ACCEPTED:
                 sender.accept(1)
                 tallies[name].accept(1)

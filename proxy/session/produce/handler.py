@@ -12,7 +12,7 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.protocol.produce_versions import TOPIC_ID_SINCE
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
 from sluicegate.proxy.responses.older_responses import OlderResponse
 from sluicegate.proxy.responses.produce_responses import StandInRequest
 from sluicegate.proxy.session.client.client_details import client_details
@@ -20,30 +20,30 @@ from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
-from sluicegate.proxy.session.produce.dependencies import OnInternalError, ProduceDependencies
+from sluicegate.proxy.session.produce.dependencies import InternalErrorAction, ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
     AllowFastPath,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
-    AwaitSettings,
     AwaitTopicQuotas,
+    AwaitTopicSettings,
     ChargeRequest,
     ChargeTopics,
-    CloseInTurn,
+    CloseAfterEarlierResponses,
     CloseWithoutResponse,
     ExpectResponse,
-    Forward,
+    ForwardRequest,
     ForwardUnchanged,
-    ReportUnvalidated,
-    ResolveNames,
-    Respond,
-    Settle,
-    TimeRequest,
-    Validate,
+    RecordRequestTime,
+    ReportBatchOutcomes,
+    ReportUnvalidatedRequest,
+    ResolveTopicNames,
+    SendResponse,
+    ValidateRequest,
 )
-from sluicegate.proxy.session.produce.log_start_requests import LogStartRequests
+from sluicegate.proxy.session.produce.log_start_requests import LogStartQueries
 from sluicegate.proxy.session.produce.own_topics import reject_own_topics
-from sluicegate.proxy.session.produce.quarantining import ProvenPartitions, Quarantining
+from sluicegate.proxy.session.produce.quarantining import RecordQuarantiner, WriteAuthorizedPartitions
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
 from sluicegate.validation.outcome import Waiver
@@ -60,11 +60,11 @@ class QuotaMeter(Protocol):
 
     def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
-    def shares_of_topics(
+    def topic_quota_shares(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Mapping[bytes, str]
     ) -> TopicShares: ...
 
-    def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision: ...
+    def topic_quota_decision(self, shares: TopicShares, size: int) -> QuotaDecision: ...
 
 
 class ProduceHandler:
@@ -74,14 +74,18 @@ class ProduceHandler:
     """
 
     def __init__(
-        self, shared: ProduceDependencies, identity: ClientIdentity, meter: QuotaMeter, proven: ProvenPartitions
+        self,
+        shared: ProduceDependencies,
+        identity: ClientIdentity,
+        meter: QuotaMeter,
+        proven: WriteAuthorizedPartitions,
     ) -> None:
         self._shared = shared
         self._identity = identity
         self._meter = meter
         self._proven = proven
-        self._quarantining = Quarantining(shared.now_ms, proven)
-        self._log_starts = LogStartRequests(shared.names.by_id, shared.now_ms)
+        self._quarantining = RecordQuarantiner(shared.now_ms, proven)
+        self._log_starts = LogStartQueries(shared.names.by_id, shared.now_ms)
 
     def handle(
         self, frame: bytearray, version: int, correlation_id: int, body_at: int, of_client: QuotaDecision
@@ -100,15 +104,15 @@ class ProduceHandler:
         check_record_count(request, shared.max_request_records)
 
         if missing := self._ids_without_a_name(request):
-            yield from ResolveNames(missing)
+            yield from ResolveTopicNames(missing)
         if not shared.own_topics.isdisjoint(self._names(request)):
             yield from self._refuse(request, correlation_id, arrived)
             return
         if shared.settings is not None:
-            yield from AwaitSettings(tuple(name for name in self._names(request) if name is not None))
+            yield from AwaitTopicSettings(tuple(name for name in self._names(request) if name is not None))
 
         shares = self._shares_of_topics(request)
-        decision = self._meter.must_wait_for_topics(shares, len(frame)) if shares else QuotaDecision.PROCEED
+        decision = self._meter.topic_quota_decision(shares, len(frame)) if shares else QuotaDecision.PROCEED
         if not (yield from self._within_quota(decision, AwaitTopicQuotas(shares, len(frame)))):
             return
         yield from ChargeTopics(shares)
@@ -133,11 +137,15 @@ class ProduceHandler:
             None if dispatch.conversion is None else dispatch.conversion.version,
         )
         awaited = yield from self._dispatch(request, correlation_id, dispatch, batches)
-        yield from TimeRequest(arrived, awaited)
+        yield from RecordRequestTime(arrived, awaited)
         if awaited is None:
             errors = {} if dispatch.stand_in_request is None else dispatch.stand_in_request.client_errors
-            yield from Settle(batches.settled(errors, None))
-        if request.acks == 0 and dispatch.stand_in_request is not None and dispatch.stand_in_request.rejects_anything:
+            yield from ReportBatchOutcomes(batches.settled(errors, None))
+        if (
+            request.acks == 0
+            and dispatch.stand_in_request is not None
+            and dispatch.stand_in_request.has_effective_rejection
+        ):
             yield from CloseWithoutResponse()
 
     def _refuse(self, request: ProduceRequest, correlation_id: int, arrived: float) -> Steps[None]:
@@ -154,19 +162,19 @@ class ProduceHandler:
             shared.clock.now() - arrived,
             shared.max_event_records,
         )
-        stand_ins = StandInRequest(request, validated, LogStarts(), now_ms, lambda: None)
+        stand_ins = StandInRequest(request, validated, RecentLogStartOffsets(), now_ms, lambda: None)
         response = stand_ins.response_to_rejected_request(correlation_id)
         if request.acks != 0:
-            yield from Respond(self._meter.add_throttle_time(InFlightRequest(response=response), request.version))
-        yield from TimeRequest(arrived, None)
-        yield from Settle(batches.settled(stand_ins.client_errors, None))
+            yield from SendResponse(self._meter.add_throttle_time(InFlightRequest(response=response), request.version))
+        yield from RecordRequestTime(arrived, None)
+        yield from ReportBatchOutcomes(batches.settled(stand_ins.client_errors, None))
         if request.acks == 0:
             yield from CloseWithoutResponse()
 
     def _within_quota(self, decision: QuotaDecision, turn: AwaitQuotaTurn | AwaitTopicQuotas) -> Steps[bool]:
         """Wait for a request's turn under a quota, or close the connection. Return whether to continue."""
         if decision is QuotaDecision.REJECT:
-            yield from CloseInTurn(NO_QUOTA)
+            yield from CloseAfterEarlierResponses(NO_QUOTA)
             return False
         if decision is QuotaDecision.WAIT:
             yield from turn
@@ -186,9 +194,9 @@ class ProduceHandler:
             must_not_pass = shared.rules.rulebook.file_policies.has_sensitive_fields or shared.scheduler.must_convert(
                 request
             )
-            if shared.on_internal_error is OnInternalError.CLOSE or must_not_pass:
+            if shared.on_internal_error is InternalErrorAction.CLOSE or must_not_pass:
                 raise
-            yield from ReportUnvalidated(error)
+            yield from ReportUnvalidatedRequest(error)
             return Dispatch(unvalidated_request(request, Waiver.INTERNAL_ERROR), None, None)
 
     def _validated(self, request: ProduceRequest) -> Steps[Dispatch | None]:
@@ -198,7 +206,7 @@ class ProduceHandler:
         """
         while True:
             try:
-                dispatch = yield from Validate(request, self._known_client())
+                dispatch = yield from ValidateRequest(request, self._known_client())
             except PreviousTimeInFlight:
                 yield from AwaitEarlierResponses()
             else:
@@ -222,11 +230,11 @@ class ProduceHandler:
             if dispatch.parts is None:
                 yield from ForwardUnchanged(request.frame, in_flight)
             else:
-                yield from Forward(dispatch.parts(), () if in_flight is None else (in_flight,))
+                yield from ForwardRequest(dispatch.parts(), () if in_flight is None else (in_flight,))
             return in_flight
         assert dispatch.parts is not None
         if request.acks == 0:
-            yield from Forward(dispatch.parts(), ())
+            yield from ForwardRequest(dispatch.parts(), ())
             return None
         alone = stand_in_request.response_without_broker(self._proven.since, correlation_id, self._shared.now_ms())
         if alone is not None:
@@ -234,11 +242,11 @@ class ProduceHandler:
             if dispatch.conversion is not None:
                 alone = b"".join(OlderResponse(dispatch.conversion).for_client((alone,)))
                 version = dispatch.conversion.version
-            yield from Respond(self._meter.add_throttle_time(InFlightRequest(response=alone), version))
+            yield from SendResponse(self._meter.add_throttle_time(InFlightRequest(response=alone), version))
             return None
-        before = self._log_starts.about(stand_in_request)
+        before = self._log_starts.query_for_stand_ins(stand_in_request)
         in_flight = yield from ExpectResponse(request, correlation_id, batches, dispatch)
-        yield from Forward(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
+        yield from ForwardRequest(dispatch.parts(), (*before.in_flight, in_flight), before.frames)
         return in_flight
 
     def _ids_without_a_name(self, request: ProduceRequest) -> list[bytes]:
@@ -256,7 +264,7 @@ class ProduceHandler:
         if not rulebook.file_policies.has_topic_quotas:
             return ()
         policy_of = self._shared.policy_memo.policies_in_rulebook(rulebook)
-        return self._meter.shares_of_topics(request, policy_of, self._shared.names.by_id)
+        return self._meter.topic_quota_shares(request, policy_of, self._shared.names.by_id)
 
     def _known_client(self) -> Client | None:
         """Return the client if the rulebook depends on it. Otherwise return None."""

@@ -14,19 +14,19 @@ from sluicegate.proxy.session.client.client_details import fair_limit_key
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.delivery import Delivery
-from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.delivery import ResponseDelivery
+from sluicegate.proxy.session.forwarding import RequestForwarder
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
 from sluicegate.proxy.session.produce.handler import NO_QUOTA, ProduceHandler
-from sluicegate.proxy.session.quotas.metering import Metering, QuotaDecision
-from sluicegate.proxy.session.reports import SessionLines
+from sluicegate.proxy.session.quotas.metering import QuotaDecision, SessionQuotaMeter
+from sluicegate.proxy.session.reports import SessionEventLog
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
 from sluicegate.validation.in_force import RulesInForce
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastRequests
+    from sluicegate.proxy.fastpath.fast_path import RequestFastPath
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE]
@@ -43,17 +43,17 @@ class ProduceIntake:
         self,
         identity: ClientIdentity,
         client: Connection,
-        metering: Metering,
-        forwarding: Forwarding,
-        delivery: Delivery,
+        metering: SessionQuotaMeter,
+        forwarding: RequestForwarder,
+        delivery: ResponseDelivery,
         runner: RequestRunner,
         handler: ProduceHandler,
         effects: ProduceEffects,
         rules: RulesInForce,
         clock: RequestClock,
-        log: SessionLines,
+        log: SessionEventLog,
         ordinary: "OrdinaryRequests | None",
-        fast: "FastRequests | None",
+        fast: "RequestFastPath | None",
         known_client_buffer: memoryview | None,
     ) -> None:
         """`known_client_buffer` is the read buffer once the client is known. It is None if the
@@ -81,7 +81,7 @@ class ProduceIntake:
         self._header_client_id: str | None = None
         self._header_generation = -1
 
-    def begin(self, version: int, correlation_id: int) -> None:
+    def begin_partial_request(self, version: int, correlation_id: int) -> None:
         """Expect the rest of a request whose first bytes have arrived."""
         self._version = version
         self._correlation_id = correlation_id
@@ -89,15 +89,15 @@ class ProduceIntake:
 
     def check_partial_request(self) -> None:
         """Read the client id of a partial request, and pause the client if it exceeds a quota."""
-        begun = self._client.begun if self._is_unmet else None
-        if begun is None:
+        gathered_part = self._client.gathered_part if self._is_unmet else None
+        if gathered_part is None:
             return
-        with begun:
-            if self._knows_header_of(self._version, begun):
+        with gathered_part:
+            if self._knows_header_of(self._version, gathered_part):
                 self._is_unmet = False
                 return
             try:
-                client_id = parse_request_header(begun, _WITH_CLIENT_ID).client_id
+                client_id = parse_request_header(gathered_part, _WITH_CLIENT_ID).client_id
             except MalformedMessage:  # the rest of the header has not arrived yet
                 return
         self._is_unmet = False
@@ -107,9 +107,9 @@ class ProduceIntake:
                 self._client.pause(PauseReason.QUOTA_QUEUE)
                 self._metering.wait_for_turn(partial(self._client.resume, PauseReason.QUOTA_QUEUE))
             case QuotaDecision.REJECT:
-                self._delivery.close_in_turn(NO_QUOTA)
+                self._delivery.close_after_earlier_responses(NO_QUOTA)
 
-    def take(self, frame: bytearray) -> None:
+    def handle_gathered_request(self, frame: bytearray) -> None:
         """Forward a complete request on the fast path, or run its handler."""
         self._is_unmet = False
         arrived = self._clock.now()
@@ -142,25 +142,25 @@ class ProduceIntake:
         """Clean up at the end of the session."""
         self._handler.end()
 
-    def _passes(self, fast: "FastRequests", frame: bytearray, arrived: float) -> bool:
+    def _passes(self, fast: "RequestFastPath", frame: bytearray, arrived: float) -> bool:
         """Validate and forward a request on the fast path, and return whether this succeeded."""
         version = self._version
-        verdict = fast.validate_gathered(frame, version)
+        verdict = fast.validate_gathered_request(frame, version)
         if verdict == FALL_BACK:
             return False
         self._identity.client_id = self._header_client_id
         self._metering.take(len(frame))
-        in_flight = fast.new_in_flight(self._correlation_id, version) if verdict == GOOD else None
+        in_flight = fast.create_in_flight_request(self._correlation_id, version) if verdict == GOOD else None
         if in_flight is not None:
             self._metering.add_throttle_time(in_flight, version)
-        self._forwarding.produce(frame, in_flight)
-        self._clock.sent(_PRODUCE.key, arrived, in_flight)
+        self._forwarding.forward_produce_request(frame, in_flight)
+        self._clock.record_sent_request(_PRODUCE.key, arrived, in_flight)
         return True
 
     def _reads_more(self) -> None:
         """Switch to the larger read buffer, because the client is known."""
         if self._known_client_buffer is not None:
-            self._client.read_into(self._known_client_buffer)
+            self._client.set_shared_read_buffer(self._known_client_buffer)
             self._known_client_buffer = None
 
     def _remember(self, version: int, rest: bytes) -> None:
@@ -171,8 +171,8 @@ class ProduceIntake:
         self._header_client_id = self._identity.client_id
         if self._fast is not None and self._ordinary is not None and not self._is_exempt:
             sender = self._ordinary.sender(self._identity.client_id, fair_limit_key(self._identity))
-            self._fast.remember(self._header_version, rest, sender)
-            self._fast.meter(self._metering.passed if self._metering.is_on else None)
+            self._fast.set_known_header(self._header_version, rest, sender)
+            self._fast.set_quota_charge(self._metering.charge_fast_path_requests if self._metering.has_quota else None)
 
     @property
     def _is_exempt(self) -> bool:

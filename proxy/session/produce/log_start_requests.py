@@ -16,7 +16,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 _OUR_CORRELATION_ID = -1
 
 
-class LogStartRequest(NamedTuple):
+class LogStartQuery(NamedTuple):
     """A query for log start offsets.
 
     It consists of complete frames to send before the Produce request, and the request in flight. Both are empty if no
@@ -27,10 +27,10 @@ class LogStartRequest(NamedTuple):
     in_flight: tuple[InFlightRequest, ...]
 
 
-_ASKED_ALREADY = LogStartRequest((), ())
+_ASKED_ALREADY = LogStartQuery((), ())
 
 
-class LogStartRequests:
+class LogStartQueries:
     """One session's queries. `names` maps topic ids to topic names, and `now_ms` returns the proxy's time."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
@@ -38,7 +38,7 @@ class LogStartRequests:
         self._now_ms = now_ms
         self._waiting: dict[PartitionKey, list[StandInRequest]] = {}
 
-    def about(self, stand_in_request: StandInRequest) -> LogStartRequest:
+    def query_for_stand_ins(self, stand_in_request: StandInRequest) -> LogStartQuery:
         """Return the frames to send directly before the Produce request, so that the response to the query arrives
         first.
         """
@@ -57,7 +57,7 @@ class LogStartRequests:
         if not named:
             return _ASKED_ALREADY
         awaits = InFlightRequest(_OUR_CORRELATION_ID, partial(self._responded, named))
-        return LogStartRequest((build_frame(build_log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
+        return LogStartQuery((build_frame(build_log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """Clean up at the end of the session."""

@@ -1,7 +1,7 @@
 """Handles a broker's response to a Produce request and determines the outcome of the request's batches.
 
 The handler is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`).
-None of its effects waits, so `run_at_once` performs them within the call that delivers the response.
+None of its effects waits, so `run_without_waiting` performs them within the call that delivers the response.
 """
 
 from typing import NamedTuple
@@ -9,13 +9,23 @@ from typing import NamedTuple
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
-from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, StandInRequest, client_tail
+from sluicegate.proxy.responses.produce_responses import (
+    ClientError,
+    PartitionKey,
+    StandInRequest,
+    rewritten_response_tail,
+)
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
-from sluicegate.proxy.session.produce.effects import LearnStoredTimes, ReleaseMemory, ReportBrokerErrors, Settle
-from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
+from sluicegate.proxy.session.produce.effects import (
+    RecordStoredTimes,
+    ReleaseMemory,
+    ReportBatchOutcomes,
+    ReportBrokerErrors,
+)
+from sluicegate.proxy.session.produce.quarantining import WriteAuthorizedPartitions
 from sluicegate.proxy.session.produce.stored_times import ExpectedTimes
 from sluicegate.proxy.session.request_clock import RequestClock
 
@@ -44,7 +54,11 @@ class ProduceResponseHandler:
     """Handles the responses to one session's Produce requests."""
 
     def __init__(
-        self, rewriter: ResponseRewriter, clock: RequestClock, identity: ClientIdentity, proven: ProvenPartitions
+        self,
+        rewriter: ResponseRewriter,
+        clock: RequestClock,
+        identity: ClientIdentity,
+        proven: WriteAuthorizedPartitions,
     ) -> None:
         self._rewriter = rewriter
         self._clock = clock
@@ -65,7 +79,7 @@ class ProduceResponseHandler:
                 errors = {
                     PartitionKey(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries
                 }
-                parts = response.response_with_entries({}, client_tail(response, self._rewriter, client_id))
+                parts = response.response_with_entries({}, rewritten_response_tail(response, self._rewriter, client_id))
         except MalformedMessage:
             yield from self.end(forwarded)
             raise
@@ -75,11 +89,11 @@ class ProduceResponseHandler:
         if stand_in_request is not None:
             self._proven.learn(stand_in_request, forwarded.acks)
         yield from ReleaseMemory(forwarded.kept_bytes)
-        yield from Settle(forwarded.batches.settled(errors, self._clock.now() - forwarded.sent))
-        yield from LearnStoredTimes(forwarded.times, errors)
+        yield from ReportBatchOutcomes(forwarded.batches.settled(errors, self._clock.now() - forwarded.sent))
+        yield from RecordStoredTimes(forwarded.times, errors)
         return parts
 
     def end(self, forwarded: ForwardedRequest) -> Steps[None]:
         """Report the batches of a request that gets no response because the session has ended."""
         yield from ReleaseMemory(forwarded.kept_bytes)
-        yield from Settle(forwarded.batches.settled({}, None))
+        yield from ReportBatchOutcomes(forwarded.batches.settled({}, None))

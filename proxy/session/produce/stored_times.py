@@ -17,7 +17,7 @@ ExpectedTimes = Mapping[PartitionKey, tuple[Partition, int]]
 """The times (ms) of one request's batches."""
 
 
-class StoredTimes:
+class StoredBatchTimes:
     """One session's stored times. Responses arrive in the order of the requests."""
 
     def __init__(self, known: PreviousTimes) -> None:
@@ -26,7 +26,7 @@ class StoredTimes:
         self._settled: Callable[[None], None] | None = None
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
-    def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
+    def expected_times_of(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
         """Return the times of a request that is being forwarded, for `learn_from_response`."""
         times: dict[PartitionKey, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():

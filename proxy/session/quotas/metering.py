@@ -16,7 +16,7 @@ from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
 from sluicegate.proxy.session.outlets import EventLoopFunctions, Timer
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.quotas.shares import Quotas, QuotaShare, TopicShares, Wake
-from sluicegate.proxy.session.reports import SessionCounts, SessionLines
+from sluicegate.proxy.session.reports import SessionCounts, SessionEventLog
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
@@ -32,7 +32,7 @@ class QuotaDecision(Enum):
     REJECT = "close the connection: the quota's limit of connections or of waiting requests is reached"
 
 
-class Metering:
+class SessionQuotaMeter:
     """Applies quotas to one session. Times are in seconds of one monotonic clock."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Metering:
         quotas: Quotas,
         loop: EventLoopFunctions,
         counts: SessionCounts,
-        log: SessionLines,
+        log: SessionEventLog,
         effective_max_connections: int,
     ) -> None:
         self._client = client
@@ -60,7 +60,7 @@ class Metering:
         self._held_bytes = 0
 
     @property
-    def is_on(self) -> bool:
+    def has_quota(self) -> bool:
         """Whether a quota applies to this client."""
         return self._share is not None
 
@@ -71,7 +71,7 @@ class Metering:
 
     def admit(self, client: Client) -> QuotaDecision:
         """Apply a client's quota after the client's identity has become known or has changed."""
-        share = self._quotas.share_of(client) if self._quotas.has_quotas else None
+        share = self._quotas.quota_share_of(client) if self._quotas.has_quotas else None
         if share is self._share:
             return QuotaDecision.PROCEED
         self.end()
@@ -82,7 +82,7 @@ class Metering:
             self._turn_away(f"{_shown(share)} has {most}")
             return QuotaDecision.REJECT
         must_sessions_wait = share.must_sessions_wait
-        if must_sessions_wait and share.requests_waiting >= self._most_waiting:
+        if must_sessions_wait and share.waiting_request_count >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         share.connections += 1
@@ -100,8 +100,8 @@ class Metering:
             wake()
 
         self._in_line = share, turn
-        self._report(share, max(1, round(share.owed() * 1000)))
-        share.line.join(turn)
+        self._report(share, max(1, round(share.seconds_in_debt() * 1000)))
+        share.waiting_sessions.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
         """Charge `size` bytes of Produce requests.
@@ -112,7 +112,7 @@ class Metering:
         if self._share is not None:
             self._wait(self._share, self._share.take(size, requests))
 
-    def shares_of_topics(
+    def topic_quota_shares(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
         """Return how many bytes a request contains for each topic that has a quota.
@@ -128,19 +128,19 @@ class Metering:
                 found.append((self._quotas.share_of_topic(quota, name), size))
         return found
 
-    def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision:
+    def topic_quota_decision(self, shares: TopicShares, size: int) -> QuotaDecision:
         """Return whether a request of `size` bytes has to wait for its topics' quotas."""
         share = next((share for share, _ in shares if share.must_sessions_wait), None)
         if share is None:
             return QuotaDecision.PROCEED
-        if not self._quotas.has_memory_for(size) or share.requests_waiting >= self._most_waiting:
+        if not self._quotas.has_memory_for(size) or share.waiting_request_count >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         return QuotaDecision.WAIT
 
-    def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
-        """Call `wake` when it is the request's turn. Use this after `must_wait_for_topics` has returned WAIT."""
-        share = max((share for share, _ in shares if share.must_sessions_wait), key=QuotaShare.owed)
+    def wait_for_topic_quotas(self, shares: TopicShares, size: int, wake: Wake) -> None:
+        """Call `wake` when it is the request's turn. Use this after `topic_quota_decision` has returned WAIT."""
+        share = max((share for share, _ in shares if share.must_sessions_wait), key=QuotaShare.seconds_in_debt)
         self._quotas.held_bytes += size
         self._held_bytes = size
 
@@ -154,7 +154,7 @@ class Metering:
         self._quotas.held_bytes -= self._held_bytes
         self._held_bytes = 0
 
-    def charge_topics(self, shares: TopicShares) -> None:
+    def charge_topic_quotas(self, shares: TopicShares) -> None:
         """Charge a request to its topics."""
         for share, size in shares:
             self._wait(share, share.take(size, 1))
@@ -185,21 +185,23 @@ class Metering:
             return InFlightRequest(
                 response=bytes(set_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
             )
-        in_flight.finish_with(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
+        in_flight.set_response_finisher(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
         return in_flight
 
-    def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
+    def charge_fast_path_requests(
+        self, size: int, requests: int, newest_request: InFlightRequest | None, version: int
+    ) -> None:
         """Charge requests that the fast path has forwarded, as `take` and `add_throttle_time` do."""
         self.take(size, requests)
-        if newest is not None:
-            self.add_throttle_time(newest, version)
+        if newest_request is not None:
+            self.add_throttle_time(newest_request, version)
 
     def end(self) -> None:
         """Clean up at the end of the session, or before its client changes."""
         if self._in_line is not None:
             share, turn = self._in_line
             self._in_line = None
-            share.line.leave(turn)
+            share.waiting_sessions.leave(turn)
             self._gives_back()
         self.release_turn()
         if self._share is not None:
@@ -216,7 +218,7 @@ class Metering:
         if self._at_turn is not None:
             share, turn = self._at_turn
             self._at_turn = None
-            share.line.leave(turn)
+            share.waiting_sessions.leave(turn)
 
     def _is_over(self, share: QuotaShare) -> None:
         """End the client's wait.
@@ -227,7 +229,7 @@ class Metering:
         if share.must_sessions_wait and self._in_line is None:
             turn = self._has_its_turn
             self._in_line = share, turn
-            share.line.rejoin_queue(turn)
+            share.waiting_sessions.rejoin_queue(turn)
         else:
             self._client.resume(PauseReason.QUOTA)
 
@@ -246,7 +248,7 @@ def _shown(share: QuotaShare) -> str:
 
 def _too_many(share: QuotaShare) -> str:
     return (
-        f"{share.requests_waiting} connections of {_shown(share)} already wait for quota {share.quota.name}: raise "
+        f"{share.waiting_request_count} connections of {_shown(share)} already wait for quota {share.quota.name}: raise "
         f"the quota, or send on fewer connections"
     )
 

@@ -20,13 +20,13 @@ GiveWay = Callable[[], None]
 _UNKNOWN_TYPE = 0
 
 
-def listed_settings(stored: TopicSettings, topic: str, values: Mapping[str, str]) -> Iterator[DescribedSetting]:
+def described_settings_of(stored: TopicSettings, topic: str, values: Mapping[str, str]) -> Iterator[DescribedSetting]:
     """Yield the settings that a topic has, with `values`, then those that it may have."""
     for name, value in values.items():
         key = SETTING_KEYS.get(name)
         kind, description = (_UNKNOWN_TYPE, None) if key is None else (key.type, key.description)
         yield DescribedSetting(name, value, kind, description)
-    for key in stored.keys_of(topic):
+    for key in stored.setting_keys_of(topic):
         if key.name not in values:
             yield DescribedSetting(key.name, None, key.type, key.description)
 
@@ -45,7 +45,7 @@ def described(
 ) -> Parts:
     """Return the client's response, in parts. Raises MalformedMessage."""
     body_at = response_body_at(response, APIS[ApiKey.DESCRIBE_CONFIGS].response_header_version(version))
-    added = _Added(version, asked, stored).of_topic
+    added = _Added(version, asked, stored).next_settings_of_topic
     return split_into_pieces(with_settings(response, version, body_at, added, give_way), give_way)
 
 
@@ -59,13 +59,13 @@ class _Added:
         self._stored = stored
         self._encoded: dict[DescribedSetting, bytes] = {}
 
-    def of_topic(self, topic: str) -> Sequence[bytes]:
+    def next_settings_of_topic(self, topic: str) -> Sequence[bytes]:
         """Return the settings for the next mention of a topic."""
         if topic not in self._mentions:
             return ()
         names = next(self._mentions[topic], None)
         values = self._stored.settings_of(topic)
-        settings = listed_settings(self._stored, topic, values) if values else ()
+        settings = described_settings_of(self._stored, topic, values) if values else ()
         return [self._encode(each) for each in settings if names is None or each.name in names]
 
     def _encode(self, setting: DescribedSetting) -> bytes:

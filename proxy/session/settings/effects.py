@@ -36,7 +36,7 @@ class RunInBackground(Effect[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitFirstRead(Effect[None]):
+class AwaitTopicSettingsRead(Effect[None]):
     """Wait until this proxy knows the topic settings, for at most a few seconds after its start."""
 
 
@@ -48,7 +48,7 @@ class StoreSettings(Effect[Failures]):
 
 
 @dataclass(frozen=True, slots=True)
-class Deliver(Effect[None]):
+class DeliverResponse(Effect[None]):
     """Send the client the response to a request after the broker has responded. No other request is in flight."""
 
     response: Parts

@@ -14,23 +14,23 @@ from sluicegate.protocol.api import Api, ApiKey
 from sluicegate.protocol.change_requests import parse_change_request
 from sluicegate.protocol.errors import MalformedMessage, MalformedResponse
 from sluicegate.protocol.framing import Parts
-from sluicegate.proxy.session.broker_errors import expect_code
+from sluicegate.proxy.session.broker_errors import expect_error_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.effects import ForwardUnchanged, Respond
+from sluicegate.proxy.session.produce.effects import ForwardUnchanged, SendResponse
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.settings.client_response import (
-    BrokersResponse,
+    BrokerChangeResponse,
     client_response,
     response_to_rejected_items,
 )
 from sluicegate.proxy.session.settings.described_topics import described, parse_described_topics
-from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
+from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide_request
 from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
-    AwaitFirstRead,
-    Deliver,
+    AwaitTopicSettingsRead,
+    DeliverResponse,
     RunInBackground,
     StoreSettings,
 )
@@ -67,7 +67,7 @@ class TopicSettingHandler:
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
         if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_settings_known:
-            yield from AwaitFirstRead()
+            yield from AwaitTopicSettingsRead()
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)
         elif names_settings:
@@ -78,8 +78,8 @@ class TopicSettingHandler:
             yield from self._forward(request)
 
     def _forward(self, request: "_Request") -> Steps[None]:
-        in_flight = expect_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
-        self._clock.sent(request.api.key, request.arrived, in_flight)
+        in_flight = expect_error_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
+        self._clock.record_sent_request(request.api.key, request.arrived, in_flight)
         yield from ForwardUnchanged(request.frame, in_flight)
 
     def _describe(self, request: "_Request") -> Steps[None]:
@@ -93,7 +93,7 @@ class TopicSettingHandler:
             whole = yield from RunInBackground(partial(described, version, response, asked, self._stored))
         except MalformedMessage as error:
             raise MalformedResponse(str(error)) from error
-        yield from Deliver(whole)
+        yield from DeliverResponse(whole)
 
     def _change(self, request: "_Request") -> Steps[None]:
         """Divide a request that names a sluicegate setting, and ask the broker about its part first.
@@ -103,7 +103,7 @@ class TopicSettingHandler:
         """
         key, version = request.api.key, request.version
         divided = yield from RunInBackground(
-            partial(divide, key, version, request.frame, request.body_at, self._stored)
+            partial(divide_request, key, version, request.frame, request.body_at, self._stored)
         )
         if divided.is_foreign:
             yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
@@ -111,21 +111,21 @@ class TopicSettingHandler:
         if divided.to_validate is not None:
             frame = yield from request.ask((divided.to_validate,))
             divided.answered = yield from _read_response(partial(_refusals, key, version, frame, divided), frame)
-        if divided.refused:
-            refused = yield from RunInBackground(divided.items_rejected_by_proxy)
-            if refused is not None:
-                self._reports.refused(request.api, refused)
+        if divided.rejected_items:
+            rejected_items = yield from RunInBackground(divided.items_rejected_by_proxy)
+            if rejected_items is not None:
+                self._reports.report_rejected_items(request.api, rejected_items)
         if divided.for_broker is None:
             refusing = partial(response_to_rejected_items, key, version, request.correlation_id, divided)
-            yield from Respond(InFlightRequest(response=(yield from RunInBackground(refusing))))
+            yield from SendResponse(InFlightRequest(response=(yield from RunInBackground(refusing))))
             return
         frame = yield from request.ask((divided.for_broker,))
-        brokers, accepted = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
-        failures = yield from self._store(request, list(accepted.values()))
+        brokers, accepted_changes = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
+        failures = yield from self._store(request, list(accepted_changes.values()))
         whole = yield from RunInBackground(
             partial(client_response, key, version, divided, brokers, failures, self._stored)
         )
-        yield from Deliver(whole)
+        yield from DeliverResponse(whole)
 
     def _follow(self, request: "_Request") -> Steps[None]:
         """Forward a request that names no sluicegate setting. Then remove the stored settings that topics lose."""
@@ -138,11 +138,11 @@ class TopicSettingHandler:
             lost = [] if read.is_validation else lost
         failures = yield from self._store(request, lost)
         if failures and key == ApiKey.ALTER_CONFIGS:  # a topic that is gone or new has no settings in any case
-            yield from Deliver(
+            yield from DeliverResponse(
                 (yield from RunInBackground(partial(response_with_store_failures, key, version, response, failures)))
             )
             return
-        yield from Deliver((response,))
+        yield from DeliverResponse((response,))
 
     def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Failures]:
         if not changes:
@@ -214,11 +214,11 @@ def _go_on() -> None:
 
 
 def _refusals(key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay) -> dict[int, bytes]:
-    return BrokersResponse(key, version, frame, give_way).refusals(divided)
+    return BrokerChangeResponse(key, version, frame, give_way).broker_errors_of_rejected_items(divided)
 
 
 def _accepted(
     key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay
-) -> tuple[BrokersResponse, dict[int, SettingsChange]]:
-    brokers = BrokersResponse(key, version, frame, give_way)
-    return brokers, brokers.accepted(divided, give_way)
+) -> tuple[BrokerChangeResponse, dict[int, SettingsChange]]:
+    brokers = BrokerChangeResponse(key, version, frame, give_way)
+    return brokers, brokers.accepted_changes(divided, give_way)

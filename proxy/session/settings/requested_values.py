@@ -25,7 +25,7 @@ class _Operation(IntEnum):
     SUBTRACT = 3
 
 
-class After(IntEnum):
+class PrecedingChecks(IntEnum):
     """The broker's checks that precede the one that would find the error."""
 
     NO_CHECK = 0
@@ -35,11 +35,11 @@ class After(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ItemRejection:
     """Why settings are not accepted, and after which checks a broker would report this."""
 
     error: ChangeError
-    after: After
+    after: PrecedingChecks
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RequestedValues:
     removed: frozenset[str] = frozenset()
 
 
-Requested = RequestedValues | Refusal
+Requested = RequestedValues | ItemRejection
 
 
 def requested_values(api_key: int, settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
@@ -71,7 +71,7 @@ def _created(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
     missing = [each.name for each in settings if each.value is None]
     if missing:
         text = f"Null value not supported for topic configs: {','.join(missing)}"
-        return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, text), After.ALL_CHECKS)
+        return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, text), PrecedingChecks.ALL_CHECKS)
     return _replaced_by(settings, current)
 
 
@@ -101,28 +101,30 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
             key, operation = SETTING_KEYS.get(setting.name), _Operation(setting.operation)
             if key is None or key.type is not SettingType.LIST:
                 message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
-                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.AUTHORIZATION)
+                return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, message), PrecedingChecks.AUTHORIZATION)
             grown = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
             if len(grown.encode()) > MAX_STRING_BYTES:  # no response could contain it
                 message = f"The value of {setting.name} would have more than {MAX_STRING_BYTES} bytes."
-                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.ALL_CHECKS)
+                return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, message), PrecedingChecks.ALL_CHECKS)
             if grown:
                 values[setting.name] = grown
             else:  # an empty list is valid for some of the broker's settings, but for none of sluicegate's
                 removed.add(setting.name)
         else:
-            return Refusal(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), After.AUTHORIZATION)
+            return ItemRejection(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), PrecedingChecks.AUTHORIZATION)
     return RequestedValues(values, frozenset(removed))
 
 
-def _flaw_in(settings: Sequence[RequestedSetting]) -> Refusal | None:
+def _flaw_in(settings: Sequence[RequestedSetting]) -> ItemRejection | None:
     """Return the error for what a broker checks before it looks at the names."""
     if len({each.name for each in settings}) != len(settings):
-        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"), After.NO_CHECK)
+        return ItemRejection(
+            ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"), PrecedingChecks.NO_CHECK
+        )
     missing = [each.name for each in settings if each.value is None and each.operation != _Operation.DELETE]
     if missing:
         text = f"Null value not supported for : {', '.join(missing)}"
-        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, text), After.NO_CHECK)
+        return ItemRejection(ChangeError(ErrorCode.INVALID_REQUEST, text), PrecedingChecks.NO_CHECK)
     return None
 
 

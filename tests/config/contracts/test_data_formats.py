@@ -16,7 +16,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.avro.schema import compile_serialized_avro_content
 from sluicegate.validation.rules.from_keys import compile_rule_set
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
@@ -98,7 +98,7 @@ message Order {
 }
 enum State { NEW = 0; SENT = 1; LOST = 2; }
 """
-_DESCRIPTORS = descriptor_set_of("order.proto", PROTO, {})
+_DESCRIPTORS = compile_descriptor_set("order.proto", PROTO, {})
 _ID = b"\0\0\0\0\x07"
 _PARSED = fastavro.parse_schema(AVRO)
 _MILLIS = 1_800_000_000_250

@@ -29,7 +29,7 @@ _OF_CONNECTIONS = frozenset(
         "InFlightQueue",
         "InFlightRequest",
         "RequestRunner",
-        "Delivery",
+        "ResponseDelivery",
         "SessionCloser",
         "ProduceRequest",
         "ValidatedRequest",

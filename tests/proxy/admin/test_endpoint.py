@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin import connections as admin_connections
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.network.listeners import ListenError
 from sluicegate.proxy.reporting.metrics.collection import collect_metrics
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.status.condition import Condition
@@ -348,5 +348,5 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
 def test_a_port_in_use_is_reported_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(CannotListen, match="Address already in use"):
+        with pytest.raises(ListenError, match="Address already in use"):
             AdminServer(address, lambda: collect_metrics(Snapshot(Counters(), 0)), Status())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
-from sluicegate.proxy.cluster.topics import ListedNames
+from sluicegate.proxy.cluster.topics import ListedTopicNames
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
 from sluicegate.proxy.state.agreed_state import AgreedState
@@ -34,7 +34,7 @@ NO_SCOPES = (
 TOPICS = KnownTopics(
     lambda: load_config_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
     lambda: ["orders"],
-    lambda _name: ListedNames(
+    lambda _name: ListedTopicNames(
         ("orders.eu", "orders.us", *(f"t{number}" for number in range(MAX_SUSPENSIONS)), "one-more", "t")
     ),
 )
@@ -201,7 +201,7 @@ async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change:
 
 def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
     topics = KnownTopics(
-        lambda: load_config_text(SMALLEST), list, lambda name: ListedNames(("a",), is_hidden=name == "hidden")
+        lambda: load_config_text(SMALLEST), list, lambda name: ListedTopicNames(("a",), is_hidden=name == "hidden")
     )
 
     assert topics.match_topics("hidden") == ["hidden"]
@@ -212,7 +212,7 @@ def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
 
 @pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
 async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic: str) -> None:
-    unlisted = ListedNames(reason="no broker responded within 3 s")
+    unlisted = ListedTopicNames(reason="no broker responded within 3 s")
     topics = KnownTopics(lambda: load_config_text(SMALLEST), list, lambda _name: unlisted)
     if topic == "nosuch":
         assert topics.match_topics(topic) == [topic]

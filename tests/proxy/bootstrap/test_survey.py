@@ -10,7 +10,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.bootstrap.first_file import format_lines
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_list, survey
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_addresses_text, survey
 from tests.config.reading import load_config_text
 from tests.proxy.scripted_broker import (
     ScriptedBroker,
@@ -122,7 +122,7 @@ def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base
     assert config["upstream"]["bootstrap"] == [f"kafka-{node}:9092" for node in range(1, 13)]
     assert config["listen"]["broker_port_base"] == base
     assert "here brokers 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" in text
-    assert broker_list(found.brokers).count("kafka-") == 12
+    assert broker_addresses_text(found.brokers).count("kafka-") == 12
 
 
 async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:

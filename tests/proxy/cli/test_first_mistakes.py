@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.network.listeners import ListenError
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
@@ -82,7 +82,7 @@ def test_listening_on_a_foreign_address_is_an_error_with_advice() -> None:
 
 
 def test_listening_on_a_privileged_port_is_an_error_with_advice() -> None:
-    rejected = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    rejected = ListenError(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
     assert str(rejected) == "0.0.0.0:443: Permission denied"
     assert "CAP_NET_BIND_SERVICE" in rejected.advice

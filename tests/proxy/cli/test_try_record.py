@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.try_record import TrialResult, validate_trial_record
-from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, TopicSettingsResult
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
 from tests.broker.ports import free_ports
@@ -156,7 +156,7 @@ def test_try_prints_the_timestamp_types_of_file_and_cluster() -> None:
 def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
-    read = SettingsRead(reason=SETTINGS_OFF)
+    read = TopicSettingsResult(reason=SETTINGS_OFF)
     trial = validate_trial_record(
         "orders", NewRecord(NOW + 2 * HOUR), load_config_text(text + LOG_APPEND), NOW, lambda _: read
     )
@@ -180,7 +180,7 @@ def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is
     text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
 
     trial = validate_trial_record(
-        "orders", NewRecord(NOW + HOUR // 3), load_config_text(text), NOW, lambda _: SettingsRead(settings)
+        "orders", NewRecord(NOW + HOUR // 3), load_config_text(text), NOW, lambda _: TopicSettingsResult(settings)
     )
 
     assert trial.is_forwarded is is_forwarded

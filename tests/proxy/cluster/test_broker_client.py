@@ -23,9 +23,9 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_RESPONSE,
 )
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, NotABroker, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, NotABrokerError, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.network.tls.contexts import context_for_brokers
+from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import (
     CLOSE,
@@ -98,7 +98,7 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({ApiKey.API_VERSIONS: answer}) as other:
         found = await discover_cluster(upstream_section(dead, other.address), None, 7)
-        with pytest.raises(NotABroker):
+        with pytest.raises(NotABrokerError):
             await ask_any_broker(upstream_section(other.address), None, ask_brokers)
     outage = await discover_cluster(upstream_section(dead), None, 7)
 
@@ -147,7 +147,7 @@ async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str
     assert trusting.tls is not None
 
     with pytest.raises(NoBrokerResponses) as raised:
-        await ask_any_broker(trusting, context_for_brokers(trusting.tls), ask_brokers)
+        await ask_any_broker(trusting, tls_context_for_brokers(trusting.tls), ask_brokers)
 
     server.close()
     assert str(raised.value).startswith(f"{address}: the certificate is not accepted: ")

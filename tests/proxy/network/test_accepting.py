@@ -31,7 +31,7 @@ from sluicegate.proxy.network.accept_filter import (
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, context_for_brokers, context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedServerNames, tls_context_for_brokers, tls_context_for_clients
 from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, PendingHandshakes
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
@@ -73,10 +73,10 @@ class TlsListener:
         own = authority.sign("server", "127.0.0.1")
         self.handshakes = PendingHandshakes(most, seconds, self.reached, self.cut_off)
         self.log = SessionLog()
-        self.client_tls = context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
+        self.client_tls = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
         listening = bind(HostPort("127.0.0.1", 0))
         self.address = listening.getsockname()
-        context = context_for_clients(ListenTls(**own.files), RequestedServerNames())
+        context = tls_context_for_clients(ListenTls(**own.files), RequestedServerNames())
         self.acceptor = ClientAcceptor(
             listening,
             "bootstrap",

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from sluicegate.config.listen import Listen
 from sluicegate.config.tls import ListenTls
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, ListenError, Listeners, bind
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 
 
 async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
@@ -100,7 +100,7 @@ async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name
     opened = unopened_listeners("b{node_id}.test") if by_name else open_listeners_from()
     if by_name:
         opened.open_bootstrap()
-    book = AddressBook({}, opened.offer)
+    book = BrokerAddressBook({}, opened.offer)
 
     with capture_logs() as lines:
         offered = [book.advertise(node_id, "h", 9) for node_id in range(10_000)]
@@ -116,7 +116,7 @@ async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name
 async def test_taken_ports_count_against_the_listener_limit() -> None:
     def unbound_socket(address: HostPort) -> UnboundSocket:
         if address.port >= 20_000:
-            raise CannotListen(address, OSError("taken"))
+            raise ListenError(address, OSError("taken"))
         return UnboundSocket(address)
 
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)

@@ -11,7 +11,7 @@ import uvloop
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import Dialler
+from sluicegate.proxy.network.upstream import BrokerAddressDialler
 from sluicegate.proxy.server.assembly import Runtime
 from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.session import Session
@@ -52,7 +52,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=Dialler(None, 5, sockets).dial,
+            dial=BrokerAddressDialler(None, 5, sockets).dial,
             describe_client=lambda _: PeerInfo("client", "own"),
             describe_broker=lambda _: PeerInfo("broker", "own"),
             tls_disconnect_reason=lambda _error: None,
@@ -76,7 +76,9 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
 
         lane = parts.dependencies.path_counts
         assert lane is not None
-        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the buffer contained the other frames only in part
+        assert (
+            lane.request_counts_by_api()[LIST_GROUPS] > FRAMES // 4
+        )  # the buffer contained the other frames only in part
         for each in (client, broker, brokers):
             each.close()
         while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # there is no event for it

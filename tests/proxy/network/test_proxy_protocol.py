@@ -8,7 +8,7 @@ from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
     MalformedProxyHeader,
     ProxyProtocol,
-    may_be_header,
+    may_start_proxy_header,
     parse_client_address,
     remaining_bytes,
 )
@@ -62,10 +62,10 @@ def test_a_header_too_short_for_its_addresses_is_rejected() -> None:
 
 
 def test_recognizes_the_beginning_of_a_header() -> None:
-    assert may_be_header(b"\r\n")
-    assert may_be_header(SIGNATURE + b"!")
-    assert not may_be_header(b"\r\n\r\r")
-    assert not may_be_header(b"\0\0\0\x10")
+    assert may_start_proxy_header(b"\r\n")
+    assert may_start_proxy_header(SIGNATURE + b"!")
+    assert not may_start_proxy_header(b"\r\n\r\r")
+    assert not may_start_proxy_header(b"\0\0\0\x10")
 
 
 def test_accepts_headers_only_from_listed_networks() -> None:

@@ -15,7 +15,7 @@ import uvloop
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import Dialler, connect_socket
+from sluicegate.proxy.network.upstream import BrokerAddressDialler, connect_socket
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
@@ -92,7 +92,7 @@ def sockets_by_name() -> set[str]:
 async def connect_natively(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
     """Connect with native sockets if they are available."""
     nobody = ClosingProtocol()
-    dialler = Dialler(None, patience, native_sockets(asyncio.get_running_loop()))
+    dialler = BrokerAddressDialler(None, patience, native_sockets(asyncio.get_running_loop()))
     await dialler.connect(addresses, cast(Connection, nobody))
     await nobody.left.wait()
 

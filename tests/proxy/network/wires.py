@@ -51,7 +51,7 @@ class ConnectionEventRecorder:
     def on_open(self, connection: Connection) -> None:
         self.events.append("open")
 
-    def on_bytes_taken(self, connection: Connection) -> None: ...
+    def on_read_complete(self, connection: Connection) -> None: ...
 
     def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
         self.events.append(str(error))
@@ -68,7 +68,7 @@ class ConnectionEventRecorder:
         self.error = error
         self.lost.set()
 
-    def on_full(self, connection: Connection, full: bool) -> None:
+    def on_write_buffer_changed(self, connection: Connection, full: bool) -> None:
         self.events.append("full" if full else "drained")
 
 

@@ -19,9 +19,9 @@ from sluicegate.config.tls import ListenTls, ServerTls
 from sluicegate.proxy.network.tls.contexts import (
     RequestedServerNames,
     TlsFilesError,
-    context_for_brokers,
-    context_for_clients,
-    context_for_server,
+    tls_context_for_brokers,
+    tls_context_for_clients,
+    tls_context_for_server,
 )
 from sluicegate.proxy.reload import reloader as reloader_module
 from sluicegate.proxy.reload.config_check import find_flaws
@@ -102,9 +102,9 @@ def load_files_as_worker(config: Config) -> None:
     """Use the files as a starting worker does. Raises the error that would end the worker."""
     listen, upstream, otel = config.listen, config.upstream, config.otel
     if listen.tls is not None:
-        context_for_clients(listen.tls, RequestedServerNames())
+        tls_context_for_clients(listen.tls, RequestedServerNames())
     if upstream.tls is not None:
-        context_for_brokers(upstream.tls)
+        tls_context_for_brokers(upstream.tls)
     servers: list[tuple[str, ServerTls]] = []
     secrets = [] if config.admin.web_ui_token is None else [config.admin.web_ui_token]
     if upstream.sasl is not None:
@@ -118,7 +118,7 @@ def load_files_as_worker(config: Config) -> None:
         secrets.append(otel.current_headers)
         servers += [] if otel.tls is None else [("otel.tls", otel.tls)]
     for section, tls in servers:
-        context_for_server(section, tls)
+        tls_context_for_server(section, tls)
     for secret in secrets:
         secret.get()
 
@@ -264,10 +264,10 @@ def test_tls_context_reloads_restored_files_with_new_content(monkeypatch: pytest
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
     config = ListenTls(**first.files)
-    running = context_for_clients(config, RequestedServerNames())
+    running = tls_context_for_clients(config, RequestedServerNames())
     for file in (first.chain, first.key):
         file.unlink()
-    restarted = context_for_clients(config, RequestedServerNames())
+    restarted = tls_context_for_clients(config, RequestedServerNames())
     before = [running.current(), restarted.current()]
     running.follow()
     restarted.follow()

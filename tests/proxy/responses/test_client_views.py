@@ -1,24 +1,29 @@
 """The proxy remembers the addresses that each client received."""
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.responses.client_views import ClientViews
 
 EAST, WEST, OURS = HostPort("east", 1), HostPort("west", 1), HostPort("proxy", 1)
 
 
 def test_addresses_for_client_start_with_the_one_it_received() -> None:
-    book = AddressBook({}, lambda _: OURS)
+    book = BrokerAddressBook({}, lambda _: OURS)
     for client, address in (("a", EAST), ("b", WEST)):
         book.advertise(7, address.host, address.port)
-        book.learn_view(client, [7])
+        book.record_received_addresses(client, [7])
 
-    assert book.addresses_for(7, "a") == (EAST, WEST)
-    assert book.addresses_for(7, "b") == book.addresses_for(7, "c") == book.addresses_for(7, None) == (WEST,)
-    assert book.addresses_for(8, "a") == ()
+    assert book.upstream_addresses_for(7, "a") == (EAST, WEST)
+    assert (
+        book.upstream_addresses_for(7, "b")
+        == book.upstream_addresses_for(7, "c")
+        == book.upstream_addresses_for(7, None)
+        == (WEST,)
+    )
+    assert book.upstream_addresses_for(8, "a") == ()
 
     book.advertise(7, OURS.host, OURS.port)  # this would be a loop
-    assert book.addresses_for(7, "a") == ()
+    assert book.upstream_addresses_for(7, "a") == ()
 
 
 def test_clients_with_equal_addresses_share_one_view_and_oldest_are_evicted() -> None:

@@ -1,10 +1,10 @@
 """Log start offsets are valid for one second."""
 
-from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
 
 
 def test_log_start_offset_expires_after_one_second() -> None:
-    starts = LogStarts()
+    starts = RecentLogStartOffsets()
     assert starts.recent_log_start_of("t", 0, 1000) is None
 
     starts.learn("t", 0, 42, 1000)
@@ -15,14 +15,14 @@ def test_log_start_offset_expires_after_one_second() -> None:
 
 
 def test_log_start_offsets_expire_if_the_clock_goes_back() -> None:
-    starts = LogStarts()
+    starts = RecentLogStartOffsets()
     starts.learn("t", 0, 42, 1000)
 
     assert starts.recent_log_start_of("t", 0, 999) is None
 
 
 def test_remembered_log_start_offsets_are_bounded() -> None:
-    starts = LogStarts()
+    starts = RecentLogStartOffsets()
     for partition in range(10_000):
         starts.learn("t", partition, partition, 0)
     starts.learn("t", 0, 0, 0)
@@ -35,7 +35,7 @@ def test_remembered_log_start_offsets_are_bounded() -> None:
 
 
 def test_log_start_offset_of_invalid_topic_name_is_not_stored() -> None:
-    starts = LogStarts()
+    starts = RecentLogStartOffsets()
     starts.learn("x" * 20_000, 0, 7, 1000)
 
     assert starts.recent_log_start_of("x" * 20_000, 0, 1000) is None

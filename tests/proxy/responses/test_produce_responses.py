@@ -9,7 +9,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_response
-from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
 from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -24,14 +24,14 @@ TOO_OLD = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too ol
 
 
 def build_stand_in_request(
-    rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: LogStarts | None = None
+    rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: RecentLogStartOffsets | None = None
 ) -> Any:
     """Return a validated request for topic `t`."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
     accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in rejected}
     validated = ValidatedRequest(accepted, rejected)
-    return StandInRequest(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
+    return StandInRequest(request, validated, starts if starts is not None else RecentLogStartOffsets(), NOW, _go_on)
 
 
 def merge_broker_entries(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
@@ -76,7 +76,7 @@ def test_rejected_batch_gets_error_of_proxy_if_broker_accepts_it_or_blames_conte
 
 
 def test_log_start_is_requested_at_most_once_a_second() -> None:
-    starts = LogStarts()
+    starts = RecentLogStartOffsets()
     first = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     first.learn_log_start(PartitionKey("t", 0), 7, NOW)
 
@@ -94,8 +94,8 @@ def test_log_start_of_duplicate_partition_is_requested_once() -> None:
     assert list(request.asked_log_starts) == [("t", 0)]
 
 
-def create_log_starts(*partitions: int) -> LogStarts:
-    starts = LogStarts()
+def create_log_starts(*partitions: int) -> RecentLogStartOffsets:
+    starts = RecentLogStartOffsets()
     for partition in partitions:
         starts.learn("t", partition, 7, NOW)
     return starts
@@ -163,10 +163,10 @@ def test_last_batch_of_duplicate_partition_determines_rejection() -> None:
         {(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
-    assert not superseded.rejects_anything
+    assert not superseded.has_effective_rejection
     assert merge_broker_entries(superseded, (0, 0, 0))[0]["error_code"] == 0
-    assert decisive.rejects_anything
-    assert against_rules.rejects_anything
+    assert decisive.has_effective_rejection
+    assert against_rules.has_effective_rejection
 
 
 def test_request_rejected_as_a_whole_by_broker_keeps_broker_error_code() -> None:
@@ -174,7 +174,9 @@ def test_request_rejected_as_a_whole_by_broker_keeps_broker_error_code() -> None
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
     corrupt = Finding(ErrorCode.CORRUPT_MESSAGE, Reason.UNSUPPORTED_MAGIC)
-    made = StandInRequest(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
+    made = StandInRequest(
+        request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), RecentLogStartOffsets(), NOW, _go_on
+    )
 
     assert made.stand_ins[0, 0].endswith(bytes(17))
     for codes, expected in (([2, 2], [2, 2]), ([3, 2], [3, 32])):

@@ -16,8 +16,11 @@ from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import NODE_ENDPOINTS, Field, MessageSchema, Value
 from sluicegate.protocol.produce_response import walk_produce_response
-from sluicegate.proxy.responses.api_versions import limit_to_supported_versions, unsupported_api_versions
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.api_versions import (
+    api_versions_response_for_unsupported_version,
+    limit_to_supported_versions,
+)
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.oracle.definitions import RandomMessage
@@ -42,12 +45,12 @@ REWRITTEN = [{"node_id": node, "host": "proxy", "port": 19100 + node, "rack": No
 
 
 @pytest.fixture
-def address_book() -> AddressBook:
-    return AddressBook({}, OURS.get)
+def address_book() -> BrokerAddressBook:
+    return BrokerAddressBook({}, OURS.get)
 
 
 @pytest.fixture
-def response_rewriter(address_book: AddressBook) -> ResponseRewriter:
+def response_rewriter(address_book: BrokerAddressBook) -> ResponseRewriter:
     return ResponseRewriter(address_book, TopicNames())
 
 
@@ -63,7 +66,7 @@ def rewrite_response(
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
 def test_metadata_responses_advertise_the_proxys_addresses(
-    version: int, response_rewriter: ResponseRewriter, address_book: AddressBook
+    version: int, response_rewriter: ResponseRewriter, address_book: BrokerAddressBook
 ) -> None:
     rest = RandomMessage(KAFKA_NEW, "MetadataResponse", version, 3).ours
     brokers = [{k: v for k, v in b.items() if k != "rack" or version >= 1} for b in BROKERS]
@@ -139,7 +142,7 @@ def test_the_node_endpoints_of_a_produce_response_are_rewritten(
     walked = walk_produce_response(body, version, 0, 100)
     assert walked.has_node_endpoints
 
-    tail = response_rewriter.produce_tail(walked.tail, None)
+    tail = response_rewriter.rewrite_produce_tail(walked.tail, None)
 
     found = PRODUCE_RESPONSE.parse(body[: len(body) - len(walked.tail)] + tail, version)
     assert (found["throttle_time_ms"], found["node_endpoints"]) == (5, REWRITTEN)
@@ -168,7 +171,7 @@ def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int)
 
 
 def test_unsupported_version_response_is_parsed_as_version_0() -> None:
-    frame = bytearray(unsupported_api_versions(9, max_version=3))
+    frame = bytearray(api_versions_response_for_unsupported_version(9, max_version=3))
 
     assert b"".join(limit_to_supported_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
@@ -178,11 +181,13 @@ def test_malformed_unsupported_version_response_is_replaced() -> None:
     """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
-    assert b"".join(limit_to_supported_versions(3, mock)) == unsupported_api_versions(1, max_version=0)
+    assert b"".join(limit_to_supported_versions(3, mock)) == api_versions_response_for_unsupported_version(
+        1, max_version=0
+    )
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_topic_names_are_learned_from_metadata_response(version: int, address_book: AddressBook) -> None:
+def test_topic_names_are_learned_from_metadata_response(version: int, address_book: BrokerAddressBook) -> None:
     names = TopicNames()
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
@@ -195,7 +200,7 @@ def test_topic_names_are_learned_from_metadata_response(version: int, address_bo
 
 @pytest.mark.parametrize(("host", "port"), [("a..b", 9092), ("", 9092), ("upstream\n1", 9092), ("upstream-1", 0)])
 def test_a_broker_with_an_invalid_address_is_left_out_of_responses(
-    host: str, port: int, response_rewriter: ResponseRewriter, address_book: AddressBook
+    host: str, port: int, response_rewriter: ResponseRewriter, address_book: BrokerAddressBook
 ) -> None:
     broken = [{"node_id": 1, "host": host, "port": port, "rack": None}, BROKERS[1]]
     coordinator = {"error_code": 0, "error_message": None, "key": "g", **broken[0]}
@@ -343,7 +348,7 @@ def test_oversized_responses_are_malformed(response_rewriter: ResponseRewriter) 
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         limit_to_supported_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):
-        response_rewriter.produce_tail(memoryview(bytes((1 << 20) + 1)), None)
+        response_rewriter.rewrite_produce_tail(memoryview(bytes((1 << 20) + 1)), None)
 
 
 def test_an_api_versions_response_with_too_many_versions_is_malformed() -> None:

@@ -1,7 +1,12 @@
 """Topic names are learned from the cluster: known names, ids with their names, and unknown ids."""
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.proxy.responses.topic_names import MAX_REQUESTED_IDS, TopicNames, metadata_request, names_in
+from sluicegate.proxy.responses.topic_names import (
+    MAX_REQUESTED_IDS,
+    TopicNames,
+    metadata_request_for_topic_ids,
+    names_in,
+)
 from tests.wire.cost import measure_cpu_seconds
 
 IDS = [bytes([n]) * 16 for n in range(1, 9)]
@@ -46,7 +51,7 @@ def test_an_unknown_topic_id_is_requested_at_most_once_a_second() -> None:
     names = TopicNames()
     asked = names.missing([IDS[0], IDS[1], IDS[0]], NOW)
     names.learn([(IDS[1], "t")])
-    names.note_requested(asked, NOW)
+    names.record_requested_ids(asked, NOW)
 
     assert asked == IDS[:2]
     assert names.missing(IDS[:3], NOW + 999) == [IDS[2]]
@@ -63,14 +68,14 @@ def test_one_metadata_request_names_at_most_a_thousand_ids() -> None:
 def test_remembered_unknown_topic_ids_are_bounded() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
-    names.note_requested(ids, NOW)
+    names.record_requested_ids(ids, NOW)
 
     assert names.missing(ids[-10_000:], NOW) == []
     assert names.missing(ids[:2], NOW) == ids[:2]
 
 
 def test_metadata_request_equals_schema_encoding() -> None:
-    frame = metadata_request(IDS, -1)
+    frame = metadata_request_for_topic_ids(IDS, -1)
 
     body = METADATA_REQUEST.build(
         {"topics": [{"topic_id": i, "name": None} for i in IDS], "allow_auto_topic_creation": False}, 12
@@ -97,14 +102,16 @@ def test_metadata_encoding_is_faster_than_construct_schema() -> None:
     frame = build_metadata_response(1000, 100)
     by_construct = measure_cpu_seconds(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
-    assert measure_cpu_seconds(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
+    assert (
+        measure_cpu_seconds(lambda: (metadata_request_for_topic_ids(IDS * 125, -1), names_in(frame))) < by_construct / 2
+    )
 
 
 def test_requested_topic_ids_are_swept_after_one_second() -> None:
     names = TopicNames()
     ids = [bytes([number]) * 16 for number in range(5)]
-    names.note_requested(ids[:3], now_ms=0)
-    names.note_requested(ids[3:], now_ms=900)
+    names.record_requested_ids(ids[:3], now_ms=0)
+    names.record_requested_ids(ids[3:], now_ms=900)
 
     names.sweep(now_ms=1000)
 

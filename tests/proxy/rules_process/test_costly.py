@@ -10,7 +10,7 @@ import pytest
 
 from sluicegate.proxy.rules_process import rules_process
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
-from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
+from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
@@ -62,7 +62,7 @@ def test_evaluation_exceeding_its_slice_is_deferred_and_repeated_with_full_time(
     assert report_recorder.exhausted == [], "a slice is not a limit"
 
     assert evaluate_in_thread(process, "spin 0.4", "a", CpuTimeAllowance.REST) is None
-    with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
+    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_cpu_seconds \(1 s"):
         evaluate_in_thread(process, "spin 60", "a", CpuTimeAllowance.REST)
     assert len(report_recorder.exhausted) == 1
 
@@ -73,7 +73,7 @@ def test_evaluation_is_too_costly_if_remaining_time_is_shorter_than_a_slice(proc
 
     with (lock := threading.Lock()), process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.SLICE):
         process._wait_budget.spent.evaluating_seconds = SECONDS - 0.02
-        with pytest.raises(TooCostly):
+        with pytest.raises(EvaluationTooCostly):
             process.ask(DOES, RulesOperation.FAULT, fields_of(record(b"spin 60")))
 
 
@@ -97,7 +97,7 @@ def test_look_ahead_with_costly_record_is_deferred_as_a_whole(process: RulesProc
     with lock, process._wait_budget.limit_waiting(2.0, lock, "a", CpuTimeAllowance.REST):
         process.evaluate_ahead(DOES, RulesOperation.FAULT, subjects)
         assert process.ask(DOES, RulesOperation.FAULT, subjects[1]) == "is bad"
-        with pytest.raises(TooCostly):
+        with pytest.raises(EvaluationTooCostly):
             process.ask(DOES, RulesOperation.FAULT, subjects[2])
 
 
@@ -124,7 +124,7 @@ def test_cheap_evaluations_do_not_wait_for_costly_ones_of_forty_clients(
 
     # One costly evaluation takes a second of CPU time. The slices of all 40 take two seconds together.
     assert ended < 20, f"{ended} of 40 costly evaluations ended before 200 cheap ones"
-    assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
+    assert {outcome.result() for outcome in outcomes} <= {"EvaluationTooCostly", "Outage"}
 
 
 def test_idle_process_for_costly_evaluations_is_stopped(process: RulesProcess, monkeypatch: pytest.MonkeyPatch) -> None:

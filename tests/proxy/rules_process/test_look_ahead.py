@@ -15,7 +15,7 @@ from sluicegate.proxy.rules_process.messages import (
     fields_of,
 )
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome
-from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
+from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
@@ -52,7 +52,7 @@ class RulesProcessHarness:
     def _verdict(self, rule: Specification, fields: RecordFields) -> str | type[Exception] | None:
         try:
             return self.process.ask(rule, RulesOperation.FAULT, fields)
-        except (Outage, SchemaUnusable, TooCostly) as error:
+        except (Outage, SchemaUnusable, EvaluationTooCostly) as error:
             return type(error)
 
 
@@ -78,7 +78,17 @@ def test_look_ahead_changes_no_verdict_on_a_record(
         if looks_ahead:
             rules_process_harness.process.evaluate_ahead(DOES, RulesOperation.FAULT, build_record_fields(*values))
         found = rules_process_harness.evaluate_values(*values)
-    assert found == [None, "is bad", None, SchemaUnusable, None, Outage, "is bad", TooCostly, TooCostly]
+    assert found == [
+        None,
+        "is bad",
+        None,
+        SchemaUnusable,
+        None,
+        Outage,
+        "is bad",
+        EvaluationTooCostly,
+        EvaluationTooCostly,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,7 @@ def test_look_ahead_finds_costly_record_and_evaluates_earlier_ones_once(
     rules_process_harness.seen.ended.clear()
     with rules_process_harness.request_of_client("a"):
         rules_process_harness.process.evaluate_ahead(DOES, RulesOperation.FAULT, build_record_fields(*values))
-        assert rules_process_harness.evaluate_values(*values) == [None, None, None, TooCostly]
+        assert rules_process_harness.evaluate_values(*values) == [None, None, None, EvaluationTooCostly]
     assert rules_process_harness.seen.ended == [*[EvaluationOutcome.DONE.value] * 3, limit.value]
     assert rules_process_harness.seen.exhausted == [("a", limit.value, "custom rule")]
 
@@ -112,7 +122,11 @@ def test_too_costly_rule_keeps_verdicts_of_other_rule_on_earlier_records(
             (*rules_process_harness.evaluate_values(one), *rules_process_harness.evaluate_values(other, rule=OTHER))
             for one, other in zip(first, second, strict=True)
         ]
-    assert found == [(None, None), (TooCostly, TooCostly), (TooCostly, TooCostly)]
+    assert found == [
+        (None, None),
+        (EvaluationTooCostly, EvaluationTooCostly),
+        (EvaluationTooCostly, EvaluationTooCostly),
+    ]
 
 
 @pytest.mark.parametrize("framing", [Envelope.NONE, Envelope.CONFLUENT])

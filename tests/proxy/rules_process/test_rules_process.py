@@ -16,7 +16,7 @@ import pytest
 
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome
-from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
+from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
@@ -84,7 +84,7 @@ class RequestContents:
 def test_failed_evaluation_keeps_no_reference_to_request_contents(process: RulesProcess, what: str) -> None:
     def evaluate_and_release_contents() -> "weakref.ref[RequestContents]":
         contents = RequestContents()
-        with pytest.raises((TooCostly, Outage, SchemaUnusable)):
+        with pytest.raises((EvaluationTooCostly, Outage, SchemaUnusable)):
             evaluate(process, what)
         return weakref.ref(contents)
 
@@ -122,7 +122,7 @@ def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
     began = time.process_time()
 
     for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: evaluate(process, "spin 60")):
-        with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
+        with pytest.raises((EvaluationTooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
         assert evaluate(process, "good") is None
 
@@ -137,9 +137,9 @@ def test_records_of_a_request_share_one_cpu_time_budget(process: RulesProcess) -
     with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
         for _ in range(2):
             evaluate(process, "spin 0.4")
-        with pytest.raises(TooCostly):
+        with pytest.raises(EvaluationTooCostly):
             evaluate(process, "spin 0.4")
-        with pytest.raises(TooCostly):
+        with pytest.raises(EvaluationTooCostly):
             evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, lock, "client"), lock:
         assert evaluate(process, "spin 0.4") is None, "another request has its own budget"
@@ -150,7 +150,7 @@ def test_catastrophic_backtracking_is_stopped_at_cpu_time_limit(process: RulesPr
     looking = schema_specification(EvaluatorKind.JSON, text)
 
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
-    with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
+    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_cpu_seconds"):
         process.ask(looking, RulesOperation.FAULT, b'"' + b"a" * 60 + b'b"')
     assert evaluate(process, "good") is None
 
@@ -160,10 +160,10 @@ def test_evaluation_exceeding_memory_limit_is_too_costly(
 ) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
-        with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
+        with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes"):
             evaluate(process, f"take {much}")
         assert evaluate(process, "good") is None
-    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
+    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert evaluate(process, "good") is None
     assert {how for _, how, _ in report_recorder.exhausted} == {EvaluationOutcome.OVER_MEMORY}
@@ -171,7 +171,7 @@ def test_evaluation_exceeding_memory_limit_is_too_costly(
 
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
-    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
+    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
         process.compile(schema_specification(EvaluatorKind.JSON, patterns))
     assert evaluate(process, "good") is None
 
@@ -267,7 +267,7 @@ def test_cpu_time_limit_is_independent_of_machine_speed(process: RulesProcess, r
         began = time.monotonic()
         assert evaluate(process, "spin 0.4") is None
         assert time.monotonic() - began > 2 * SECONDS, "the process was slowed down"
-        with pytest.raises(TooCostly):
+        with pytest.raises(EvaluationTooCostly):
             evaluate(process, "spin 60")
     finally:
         ends.set()
@@ -286,7 +286,7 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
             for _ in range(times):
                 try:
                     evaluate(process, what)
-                except (TooCostly, Outage):
+                except (EvaluationTooCostly, Outage):
                     order.append(client)
                     return
                 order.append(client)

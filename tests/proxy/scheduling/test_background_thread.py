@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.scheduling.background_thread import BackgroundJob, BackgroundThread, GiveWay
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 
 _SECONDS = 30
 
@@ -22,7 +22,7 @@ class RecordedResults:
         self._reported: SimpleQueue[tuple[str, Any, BaseException | None]] = SimpleQueue()
 
     def job(self, name: str, work: Callable[[GiveWay], Any]) -> BackgroundJob:
-        return BackgroundJob(work, Account(), partial(self._report, name))
+        return BackgroundJob(work, FairShareAccount(), partial(self._report, name))
 
     def _report(self, name: str, result: Any, error: BaseException | None) -> None:
         self._reported.put((name, result, error))
@@ -104,7 +104,7 @@ def test_only_one_long_job_runs_at_a_time() -> None:
 
 def test_job_of_account_with_less_recent_work_runs_first() -> None:
     thread, results = BackgroundThread(), RecordedResults()
-    heavy, light, may_start = Account(), Account(), threading.Event()
+    heavy, light, may_start = FairShareAccount(), FairShareAccount(), threading.Event()
     heavy.add(5.0, time.monotonic())
     light.add(0.1, time.monotonic())
     order: SimpleQueue[str] = SimpleQueue()

@@ -3,13 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue, FairSlots
+from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount, FairSlots
 
 
 @dataclass(frozen=True, eq=False)
 class QueuedWork:
     name: str
-    account: Account
+    account: FairShareAccount
 
 
 def pop_all_names(turns: FairQueue[QueuedWork], now: float) -> list[str]:
@@ -21,7 +21,7 @@ def pop_all_names(turns: FairQueue[QueuedWork], now: float) -> list[str]:
 
 def test_least_served_account_runs_first_then_longest_waiting_work() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    greedy, modest = Account(), Account()
+    greedy, modest = FairShareAccount(), FairShareAccount()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
     for work in (QueuedWork("a", greedy), QueuedWork("b", modest), QueuedWork("c", modest)):
@@ -32,7 +32,7 @@ def test_least_served_account_runs_first_then_longest_waiting_work() -> None:
 
 def test_new_accounts_run_after_lightly_served_ones_and_newest_first() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    greedy, modest, early, late = Account(), Account(), Account(), Account()
+    greedy, modest, early, late = FairShareAccount(), FairShareAccount(), FairShareAccount(), FairShareAccount()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
     for work in (
@@ -48,7 +48,7 @@ def test_new_accounts_run_after_lightly_served_ones_and_newest_first() -> None:
 
 
 def test_served_time_of_an_account_decays() -> None:
-    long_ago, lately = Account(), Account()
+    long_ago, lately = FairShareAccount(), FairShareAccount()
     long_ago.add(1.0, now=0)
     lately.add(0.1, now=60)
 
@@ -57,7 +57,7 @@ def test_served_time_of_an_account_decays() -> None:
 
 def test_work_of_disconnected_clients_runs_last() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    left, here = Account(), Account()
+    left, here = FairShareAccount(), FairShareAccount()
     left.has_left = True
     here.add(10.0, now=5)
     turns.add(QueuedWork("left", left))
@@ -71,7 +71,7 @@ def test_work_of_disconnected_clients_runs_last() -> None:
 
 def test_removed_work_is_never_popped() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    work = QueuedWork("gone", Account())
+    work = QueuedWork("gone", FairShareAccount())
     turns.add(work)
 
     assert turns.remove(work)

@@ -9,8 +9,8 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_starts import LogStarts
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
@@ -50,7 +50,7 @@ def scheduler(event_loop_steps: list[Callable[[], None]]) -> Iterator[Scheduler]
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     # For the loop's limit, no time passes, even on a busy machine.
@@ -74,7 +74,7 @@ def test_request_with_large_decompressed_size_is_validated_in_a_thread(scheduler
     assert not is_heavy(request)
 
     assert scheduler.validate(request) is None
-    verdict = scheduler.submit(request, Account()).future.result(timeout=30)
+    verdict = scheduler.submit(request, FairShareAccount()).future.result(timeout=30)
     assert len(verdict.validated.accepted) == 1
 
 
@@ -82,7 +82,7 @@ def test_a_request_with_many_partitions_is_validated_in_a_thread(scheduler: Sche
     request = produce_request_with_batches(*[batch([Rec(NOW)])] * 300)
 
     assert scheduler.validate(request) is None
-    assert len(scheduler.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
+    assert len(scheduler.submit(request, FairShareAccount()).future.result(timeout=30).validated.accepted) == 300
 
 
 def test_total_time_of_inline_validation_between_two_polls_is_bounded(
@@ -109,7 +109,7 @@ def test_dispatch_that_is_slow_to_build_is_built_in_a_thread(event_loop_steps: l
         nonlocal now
         now += 1.0
         give_way()
-        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
 
     damaged = bytearray(batch([Rec(NOW)]))
     damaged[-1] ^= 1
@@ -120,13 +120,13 @@ def test_dispatch_that_is_slow_to_build_is_built_in_a_thread(event_loop_steps: l
     )
 
     assert scheduler.validate(produce_request_with_batches(bytes(damaged))) is None
-    job = scheduler.submit(produce_request_with_batches(bytes(damaged)), Account())
+    job = scheduler.submit(produce_request_with_batches(bytes(damaged)), FairShareAccount())
     assert len(job.future.result(timeout=30).validated.rejected) == 1
     scheduler.close()
 
 
 def test_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
-    account = Account()
+    account = FairShareAccount()
     jobs = [
         scheduler.submit(produce_request_with_batches(*[compressible_batch(5 * MIB)] * 20), account) for _ in range(4)
     ]
@@ -138,14 +138,14 @@ def test_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
     _wait_until(lambda: all(job.future.done() for job in jobs))
     assert any(job.future.cancelled() for job in jobs)
     assert (
-        scheduler.submit(produce_request_with_batches(compressible_batch(8 * MIB)), Account())
+        scheduler.submit(produce_request_with_batches(compressible_batch(8 * MIB)), FairShareAccount())
         .future.result(timeout=30)
         .validated.accepted
     )
 
 
 def test_closing_the_scheduler_does_not_wait_for_long_validations(scheduler: Scheduler) -> None:
-    account = Account()
+    account = FairShareAccount()
     jobs: list[Job] = [
         scheduler.submit(produce_request_with_batches(*[compressible_batch(5 * MIB)] * 20), account) for _ in range(3)
     ]
@@ -197,14 +197,14 @@ def test_job_that_exceeds_its_cpu_slice_restarts_in_the_thread_for_costly_jobs(
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
     made = Scheduler(
         {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, event_loop_steps.append, wait_budget=wait_budget
     )
     try:
-        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=b"v")])), Account())
+        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=b"v")])), FairShareAccount())
         dispatch = job.future.result(30)
     finally:
         made.close()
@@ -222,13 +222,13 @@ def test_large_uncompressed_record_is_validated_without_a_cpu_slice() -> None:
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
     limits = ValidationLimits(max_decompressed_bytes=2 * MIB)
     made = Scheduler({}, rules, limits, lambda: NOW, prepare_dispatch, lambda _step: None, wait_budget=wait_budget)
     try:
-        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=bytes(3 * MIB))])), Account())
+        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=bytes(3 * MIB))])), FairShareAccount())
         dispatch = job.future.result(30)
     finally:
         made.close()

@@ -14,7 +14,7 @@ from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_req
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import WouldBlockOtherWork
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, ValidationThread
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.in_force import PolicyMemo
@@ -83,8 +83,8 @@ def running_thread(burner: CpuBurner) -> Iterator[ValidationThread]:
 
 @pytest.fixture
 def job_submitter(burner: CpuBurner, running_thread: ValidationThread) -> Callable[..., Job]:
-    def submit_job(seconds: float, account: Account | None = None, held_bytes: int = 0) -> Job:
-        job = Job(empty_produce_request(), account if account is not None else Account(), None)
+    def submit_job(seconds: float, account: FairShareAccount | None = None, held_bytes: int = 0) -> Job:
+        job = Job(empty_produce_request(), account if account is not None else FairShareAccount(), None)
         burner.seconds[job] = seconds
         burner.held_bytes[job] = held_bytes
         running_thread.add(job)
@@ -101,8 +101,8 @@ def test_short_job_waits_less_than_100_ms_behind_any_number_of_long_jobs(
     eventually(lambda: burner.burnt > 0.1)
 
     waits = []
-    known = Account()
-    for account in (known, Account(), known, Account()):
+    known = FairShareAccount()
+    for account in (known, FairShareAccount(), known, FairShareAccount()):
         before = burner.burnt
         job_submitter(0.005, account).future.result(SECONDS)
         waits.append(burner.burnt - before)
@@ -114,7 +114,7 @@ def test_short_job_waits_less_than_100_ms_behind_any_number_of_long_jobs(
 def test_lightly_served_client_runs_before_forty_new_connections(
     burner: CpuBurner, job_submitter: Callable[..., Job]
 ) -> None:
-    known = Account()
+    known = FairShareAccount()
     job_submitter(0.005, known).future.result(SECONDS)
     new = [job_submitter(2.0) for _ in range(40)]
     before = burner.burnt
@@ -129,7 +129,7 @@ def test_a_stream_of_short_jobs_does_not_starve_a_long_job(
     burner: CpuBurner, job_submitter: Callable[..., Job]
 ) -> None:
     long = job_submitter(0.5)
-    short = Account()
+    short = FairShareAccount()
     streams = [job_submitter(0.005, short) for _ in range(4)]
     while not long.future.done():
         assert burner.burnt < 20
@@ -156,7 +156,7 @@ def test_only_one_job_with_a_large_record_is_validated_at_a_time(
 def test_job_starts_at_the_level_where_the_last_job_of_its_connection_ended(
     burner: CpuBurner, job_submitter: Callable[..., Job]
 ) -> None:
-    account = Account()
+    account = FairShareAccount()
     first = job_submitter(0.1, account)
     first.future.result(SECONDS)
     eventually(lambda: account.last_seconds > 0.09)

@@ -10,8 +10,8 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_starts import LogStarts
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded
@@ -66,7 +66,7 @@ def scheduler(rule: LookUpRule) -> Iterator[Scheduler]:
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
+        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
 
     policy = TopicPolicy(rules=RuleSet([NamedRule("looked-up", rule)]))
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
@@ -81,7 +81,7 @@ def submit_request(scheduler: Scheduler, *values: bytes, client: Client | None =
     """Submit a request as from a separate connection."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
-    return scheduler.submit(request, Account(), client)
+    return scheduler.submit(request, FairShareAccount(), client)
 
 
 def wait_for_rejection_text(job: Job) -> str | None:

@@ -9,7 +9,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.broker_watch import BrokerWatch, ProbeResults
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -71,7 +71,7 @@ async def test_unreachable_broker_condition_names_id_and_address_and_ends_on_res
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({}) as good, ScriptedBroker({ApiKey.API_VERSIONS: lambda _v, _b: SILENCE}) as hung:
-        book = AddressBook({1: good.address, 2: dead, 3: hung.address}, lambda _: None)
+        book = BrokerAddressBook({1: good.address, 2: dead, 3: hung.address}, lambda _: None)
         upstream = read_section(Upstream, {"bootstrap": str(good.address), "connect_timeout_seconds": 1})
         status = Status()
         status.end(Condition.STARTING)

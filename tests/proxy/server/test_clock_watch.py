@@ -6,7 +6,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset, ClockOffsetUnavailable
 from sluicegate.proxy.server.clock_watch import ClockWatch, next_measurement_delay
-from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -20,7 +20,9 @@ def status() -> Status:
 
 @pytest.fixture
 def watch(status: Status) -> ClockWatch:
-    return ClockWatch(Upstream(bootstrap=(HostPort("127.0.0.1", 1),)), None, ClusterLogin(), 7, status, lambda: 0)
+    return ClockWatch(
+        Upstream(bootstrap=(HostPort("127.0.0.1", 1),)), None, ClusterLoginRequirement(), 7, status, lambda: 0
+    )
 
 
 def test_clock_offset_of_ten_seconds_raises_a_condition(watch: ClockWatch, status: Status) -> None:

@@ -11,7 +11,7 @@ from sluicegate.config.model import Config
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.cluster.discovery import _one_that_lists_brokers, discover_cluster
-from sluicegate.proxy.network.tls.certificates import OwnExpiries
+from sluicegate.proxy.network.tls.certificates import OwnCertificateExpiries
 from sluicegate.proxy.server import cluster_watch as module
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.status.condition import Condition, ServingState
@@ -30,12 +30,12 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
     """Certificate files may be on a file system that hangs."""
     reading, may_end = threading.Event(), threading.Event()
 
-    def read_slowly(_config: Config, _now: datetime) -> OwnExpiries:
+    def read_slowly(_config: Config, _now: datetime) -> OwnCertificateExpiries:
         reading.set()
         may_end.wait(60)
-        return OwnExpiries(None, {})
+        return OwnCertificateExpiries(None, {})
 
-    monkeypatch.setattr(module, "own_expiries", read_slowly)
+    monkeypatch.setattr(module, "certificates_to_renew", read_slowly)
     async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as broker:
         server = Server(
             config_of(

@@ -27,7 +27,7 @@ class ScriptedRegistries:
     def failing(self) -> dict[str, dict[LookUp, str]]:
         return {name: dict(kinds) for name, kinds in self.found.items()}
 
-    def repeat_failed(self) -> None:
+    def retry_failed_registry_look_ups(self) -> None:
         self.repeated += 1
 
 

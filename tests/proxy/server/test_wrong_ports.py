@@ -17,8 +17,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.network.tls.contexts import context_for_brokers
-from sluicegate.proxy.network.upstream import Dialler
+from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
+from sluicegate.proxy.network.upstream import BrokerAddressDialler
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.certificates import Authority
@@ -41,7 +41,7 @@ async def request_metadata(client: BrokerClient) -> object:
 
 async def fail_to_connect_and_return_reason(address: HostPort, **more: object) -> str:
     upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
-    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
     with pytest.raises(NoBrokerResponses) as raised:
         await ask_any_broker(upstream, tls, request_metadata)
     return str(raised.value).removeprefix(f"{address}: ")
@@ -65,9 +65,9 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
     async def connect_to_wrong_port() -> None:
         async with serve_connections_with(close_connection) as address:
             ours = await fail_to_connect_and_return_reason(address, tls={"ca_file": str(authority.file)})
-            context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+            context = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
-                await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
+                await BrokerAddressDialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
         assert ours == (
             "closed the connection during the TLS handshake: this is probably a plaintext port (upstream.tls is set)"
         )

@@ -20,7 +20,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import Route
@@ -49,15 +49,15 @@ _OF_A_SESSION = frozenset(
         "ProduceIntake",
         "ResponseHandler",
         "ProduceHandler",
-        "Metering",
+        "SessionQuotaMeter",
         "Connection",
         "FrameReader",
-        "Gathering",
-        "Delivery",
+        "MemoryReservation",
+        "ResponseDelivery",
         "SessionCloser",
         "RequestRunner",
-        "FastRequests",
-        "FastResponses",
+        "RequestFastPath",
+        "ResponseFastPath",
         "InFlightRequest",
         "ProduceRequest",
     }
@@ -193,7 +193,7 @@ class RecordingTransport:
 def assemble_scripted_proxy(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
-    book = AddressBook({}, lambda _: HostPort("h", 1))
+    book = BrokerAddressBook({}, lambda _: HostPort("h", 1))
     return assemble_proxy(
         config, runtime, RulesInForce(create_rulebook(config)), Counters(), book, LoopDetection(_MARK), None
     )

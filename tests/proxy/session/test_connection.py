@@ -57,7 +57,7 @@ class RecordingOwner:
 
     def on_open(self, connection: Connection) -> None: ...
 
-    def on_bytes_taken(self, connection: Connection) -> None: ...
+    def on_read_complete(self, connection: Connection) -> None: ...
 
     def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
         raise error
@@ -70,7 +70,7 @@ class RecordingOwner:
 
     def on_lost(self, connection: Connection, error: Exception | None) -> None: ...
 
-    def on_full(self, connection: Connection, full: bool) -> None: ...
+    def on_write_buffer_changed(self, connection: Connection, full: bool) -> None: ...
 
 
 def create_connection() -> tuple[RecordingOwner, Connection, TransportDeliveringWhilePaused, ScriptedLoop]:
@@ -142,13 +142,13 @@ def test_eof_during_a_resume_is_reported_after_the_backlog() -> None:
     assert owner.ended
 
 
-@pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_now])
+@pytest.mark.parametrize("lets_go_on", [Connection.resume, Connection.resume_immediately])
 def test_backlog_is_delivered_after_a_resume(lets_go_on: Callable[[Connection, PauseReason], None]) -> None:
     owner, connection, _, steps = create_connection()
     deliver_bytes(connection, build_frame(b"H first") + build_frame(b"G second"))
 
     lets_go_on(connection, PauseReason.VALIDATING)
-    assert (len(owner.frames) == 2) is (lets_go_on is Connection.resume_now)
+    assert (len(owner.frames) == 2) is (lets_go_on is Connection.resume_immediately)
     steps.run_steps()
 
     assert owner.frames == [b"H first", b"G second"]
@@ -191,6 +191,6 @@ def test_read_buffer_that_was_not_filled_is_offered_again() -> None:
 
     connection.pause(PauseReason.VALIDATING)
     deliver_bytes(connection, frame[50:])
-    connection.resume_now(PauseReason.VALIDATING)
+    connection.resume_immediately(PauseReason.VALIDATING)
 
     assert owner.frames == [b"G" * 100]

@@ -43,6 +43,6 @@ def test_idle_old_connection_closes_at_once_only_if_an_age_limit_is_set() -> Non
 def test_maximum_ages_of_connections_are_spread() -> None:
     early, late = ConnectionAge(100, lambda: 0.0), ConnectionAge(100, lambda: 1.0)
 
-    ended = [next(now for now in range(130) if age.is_reached(now)) for age in (early, late)]
+    ended = [next(now for now in range(130) if age.is_max_age_reached(now)) for age in (early, late)]
 
     assert ended == [101, 111]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.proxy.session.deadlines import Deadlines, DeadlineSnapshot, Overdue
+from sluicegate.proxy.session.deadlines import Deadlines, DeadlineSnapshot, OverdueWait
 
 NOTHING = DeadlineSnapshot(None, None, None, None, None, False, None, 0)
 
@@ -16,9 +16,9 @@ def snapshot_with_values(**what: Any) -> DeadlineSnapshot:
 
 def overdue_at_each_snapshot(
     looks: list[DeadlineSnapshot], frame_timeout_seconds: float = 3, idle_timeout_seconds: float = 900
-) -> list[Overdue | None]:
+) -> list[OverdueWait | None]:
     deadlines = Deadlines(frame_timeout_seconds, idle_timeout_seconds)
-    return [deadlines.overdue(look, float(now)) for now, look in enumerate(looks)]
+    return [deadlines.overdue_wait(look, float(now)) for now, look in enumerate(looks)]
 
 
 def snapshots_of_arriving_request(bytes_a_second: int, seconds: int, size: int) -> list[DeadlineSnapshot]:
@@ -32,7 +32,7 @@ def test_an_incomplete_request_is_overdue_after_its_timeout() -> None:
 
     assert found[:4] == [None] * 4
     words = "a request has not arrived completely, and less than 98304 bytes of it came in 3 s"
-    assert found[4] == Overdue("limits.frame_timeout_seconds", words)
+    assert found[4] == OverdueWait("limits.frame_timeout_seconds", words)
 
 
 def test_a_request_over_a_slow_link_may_take_longer_while_it_progresses() -> None:
@@ -50,7 +50,7 @@ def test_trickling_request_is_overdue_after_its_timeout_and_names_the_limit(byte
     )
 
     assert next(now for now, each in enumerate(found) if each is not None) == 31
-    assert found[31] == Overdue(
+    assert found[31] == OverdueWait(
         "limits.frame_timeout_seconds",
         "a request has not arrived completely, and less than 983040 bytes of it came in 30 s, although it was still "
         "arriving; for slow links, raise limits.frame_timeout_seconds, or let the producer send smaller requests "
@@ -91,7 +91,9 @@ def test_a_response_without_progress_is_overdue() -> None:
         == [None] * 20
     )
     still = overdue_at_each_snapshot([snapshot_with_values(response=(False, 5), moved=now) for now in range(6)])
-    assert still[-1] == Overdue("limits.frame_timeout_seconds", "the broker sent nothing more of a response for 3 s")
+    assert still[-1] == OverdueWait(
+        "limits.frame_timeout_seconds", "the broker sent nothing more of a response for 3 s"
+    )
 
 
 def test_a_client_that_does_not_read_is_closed_if_others_wait_for_its_memory() -> None:
@@ -107,7 +109,7 @@ def test_requests_that_the_proxy_handles_have_a_deadline() -> None:
     found = overdue_at_each_snapshot([snapshot_with_values(dealt_with=1, moved=now) for now in range(8)])
 
     assert found[6] is None
-    assert found[7] == Overdue("limits.frame_timeout_seconds", "a request was not processed within 6 s")
+    assert found[7] == OverdueWait("limits.frame_timeout_seconds", "a request was not processed within 6 s")
 
 
 def test_a_broker_that_reads_nothing_is_overdue_sooner_under_memory_pressure() -> None:
@@ -128,4 +130,4 @@ def test_a_connection_idle_on_both_sides_is_overdue() -> None:
     found = overdue_at_each_snapshot([snapshot_with_values(moved=10)] * 8, idle_timeout_seconds=5)
 
     assert found[5] is None
-    assert found[6] == Overdue("limits.idle_timeout_seconds", "nothing was sent in either direction for 5 s")
+    assert found[6] == OverdueWait("limits.idle_timeout_seconds", "nothing was sent in either direction for 5 s")

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from sluicegate.proxy.session.memory import GatherBudget, Gathering, MemoryShare
+from sluicegate.proxy.session.memory import FrameMemoryBudget, MemoryReservation, MemoryShare
 
 
 class DeferredCalls:
@@ -29,8 +29,8 @@ def share_with_deferred_calls(total: int) -> tuple[MemoryShare, DeferredCalls]:
     return MemoryShare(total, later), later
 
 
-def gathering_with_recorded_grants(share: MemoryShare, served: list[str], name: str) -> Gathering:
-    return Gathering(share, lambda: served.append(name))
+def gathering_with_recorded_grants(share: MemoryShare, served: list[str], name: str) -> MemoryReservation:
+    return MemoryReservation(share, lambda: served.append(name))
 
 
 def test_memory_is_granted_in_the_order_of_requests() -> None:
@@ -56,7 +56,7 @@ def test_closed_session_releases_its_memory_and_gets_no_more() -> None:
     gone.reserve(60)
     here.reserve(60)
 
-    gone.leave()
+    gone.free_all_memory()
     all_of_it.settle()
     later.run()
 
@@ -91,7 +91,7 @@ def test_partially_read_frames_do_not_deadlock_over_memory() -> None:
 def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[int] = []
-    first = Gathering(share, lambda: None)
+    first = MemoryReservation(share, lambda: None)
     first.reserve(100)
     depth = 0
 
@@ -103,7 +103,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> Non
         waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
-    waiters = [Gathering(share, lambda number=number: record_grant(number)) for number in range(10_000)]
+    waiters = [MemoryReservation(share, lambda number=number: record_grant(number)) for number in range(10_000)]
     for each in waiters:
         assert not each.reserve(60)
 
@@ -115,20 +115,20 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> Non
 
 
 def test_large_requests_leave_memory_for_small_requests_and_responses() -> None:
-    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
-    giants = [Gathering(budget.large, lambda: None) for _ in range(12)]
+    budget = FrameMemoryBudget(512 << 20, 100 << 20, DeferredCalls())
+    giants = [MemoryReservation(budget.large, lambda: None) for _ in range(12)]
     for giant in giants:
         giant.reserve(100 << 20)
 
-    assert Gathering(budget.small, lambda: None).reserve(budget.small_frame_bytes)
-    assert Gathering(budget.small_responses, lambda: None).reserve(1 << 20)
-    assert Gathering(budget.large_responses, lambda: None).reserve(1 << 20)
+    assert MemoryReservation(budget.small, lambda: None).reserve(budget.small_frame_bytes)
+    assert MemoryReservation(budget.small_responses, lambda: None).reserve(1 << 20)
+    assert MemoryReservation(budget.large_responses, lambda: None).reserve(1 << 20)
     assert sum(giant.held for giant in giants) <= 512 << 20
 
 
 def test_large_responses_leave_memory_for_small_ones() -> None:
-    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
+    budget = FrameMemoryBudget(512 << 20, 100 << 20, DeferredCalls())
     for _ in range(19):
-        Gathering(budget.large_responses, lambda: None).reserve(60 << 20)
+        MemoryReservation(budget.large_responses, lambda: None).reserve(60 << 20)
 
-    assert Gathering(budget.small_responses, lambda: None).reserve(300)
+    assert MemoryReservation(budget.small_responses, lambda: None).reserve(300)

@@ -23,7 +23,7 @@ def test_the_pacer_runs_steps_in_order_until_the_loop_is_late() -> None:
     pacer = Pacer(rounds.append, ScriptedLateness(lambda: len(done) % 3 == 0))
 
     for number in range(7):
-        pacer.later(lambda number=number: done.append(number))
+        pacer.schedule_fairly(lambda number=number: done.append(number))
     assert done == []
     seen = []
     while rounds:
@@ -38,7 +38,7 @@ def test_a_step_added_by_a_step_runs_in_the_next_round() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedLateness(lambda: False))
-    pacer.later(lambda: (done.append("first"), pacer.later(lambda: done.append("second")))[0])
+    pacer.schedule_fairly(lambda: (done.append("first"), pacer.schedule_fairly(lambda: done.append("second")))[0])
 
     rounds.pop(0)()
     assert done == ["first"]
@@ -55,8 +55,8 @@ def test_later_steps_run_after_a_step_raises_an_error() -> None:
     def raise_error() -> None:
         raise ZeroDivisionError
 
-    pacer.later(raise_error)
-    pacer.later(lambda: done.append("next"))
+    pacer.schedule_fairly(raise_error)
+    pacer.schedule_fairly(lambda: done.append("next"))
 
     with pytest.raises(ZeroDivisionError):
         rounds.pop(0)()
@@ -120,7 +120,7 @@ def test_fewer_steps_run_after_slow_polls() -> None:
     turn = ScriptedLateness(lambda: False)
     pacer = Pacer(rounds.append, turn)
     for number in range(2000):
-        pacer.later(lambda number=number: done.append(number))
+        pacer.schedule_fairly(lambda number=number: done.append(number))
 
     seen = []
     for _ in range(12):
@@ -141,7 +141,7 @@ def test_costly_deferred_steps_are_spread_over_polls() -> None:
     done: list[int] = []
     pacer = Pacer(rounds.append, ScriptedLateness(lambda: False), most_steps=8)
     for number in range(20):
-        pacer.later(lambda number=number: done.append(number))
+        pacer.schedule_fairly(lambda number=number: done.append(number))
 
     seen = []
     while rounds:
@@ -158,7 +158,7 @@ def test_two_pacers_both_slow_down_when_the_loop_is_late() -> None:
     one, other = Pacer(rounds.append, turn, most_steps=2), Pacer(rounds.append, turn, most_steps=2)
     for pacer, name in ((one, "one"), (other, "other")):
         for _ in range(2):
-            pacer.later(lambda name=name: done.append(name))
+            pacer.schedule_fairly(lambda name=name: done.append(name))
 
     turn.times_late += 1
     rounds.pop(0)()
@@ -172,9 +172,9 @@ def test_steps_of_one_address_do_not_wait_for_a_thousand_of_another() -> None:
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedLateness(lambda: False), most_steps=4)
     for number in range(1000):
-        pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
+        pacer.schedule_fairly(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
     for number in range(2):
-        pacer.later(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")
+        pacer.schedule_fairly(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")
 
     rounds.pop(0)()
 
@@ -185,8 +185,8 @@ def test_a_failing_step_is_reported_and_later_steps_run() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedLateness(lambda: False))
-    pacer.later(partial(done.remove, "what is not there"), "192.0.2.1")
-    pacer.later(lambda: done.append("the next"), "192.0.2.1")
+    pacer.schedule_fairly(partial(done.remove, "what is not there"), "192.0.2.1")
+    pacer.schedule_fairly(lambda: done.append("the next"), "192.0.2.1")
 
     with pytest.raises(ValueError):
         rounds.pop(0)()

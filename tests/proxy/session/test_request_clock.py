@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_path_counts
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_fast_path_counters
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -28,7 +28,7 @@ class ScriptedClock:
     def count_time_in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
         self.sent.append((api_key, seconds, stands_for))
 
-    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def count_time_upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         self.answered.append((api_key, seconds, stands_for))
 
     def failed(self, _peer: str, error: Exception) -> None:
@@ -37,7 +37,7 @@ class ScriptedClock:
     def inject_clock(self, dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
             replace_produce_dependencies(dependencies, clock=self.clock),
-            path_counts=make_path_counts(self.clock, self.failed),
+            path_counts=make_fast_path_counters(self.clock, self.failed),
         )
 
 
@@ -105,7 +105,7 @@ def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
     assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
     assert made.dependencies.path_counts is not None
-    assert made.dependencies.path_counts.by_api() == {ApiKey.PRODUCE: 270}
+    assert made.dependencies.path_counts.request_counts_by_api() == {ApiKey.PRODUCE: 270}
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")

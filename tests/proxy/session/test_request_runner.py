@@ -16,7 +16,7 @@ from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait
+from sluicegate.proxy.session.request_runner import AwaitedResponse, PendingResult, RequestRunner, Resume
 from sluicegate.validation.policy import ValidationLimits
 from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
@@ -62,7 +62,7 @@ class _Run:
 
     def perform(self, effect: object) -> object:
         if isinstance(effect, PauseReason):
-            return Wait(effect, self.resumes.append, self._abandon)
+            return PendingResult(effect, self.resumes.append, self._abandon)
         if isinstance(effect, Exception):
             raise effect
         return effect
@@ -125,7 +125,7 @@ def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) 
 
 def test_handler_continues_if_its_wait_resumes_immediately() -> None:
     run, found = _Run(), list[object]()
-    wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
+    wait = PendingResult(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
     run.runner.run(_steps(found, 1, 2), lambda effect: wait if effect == 1 else effect)
 

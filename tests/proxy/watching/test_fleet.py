@@ -18,7 +18,7 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.tls.contexts import context_for_fleet
+from sluicegate.proxy.network.tls.contexts import tls_context_for_fleet
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.watching.admin_client import StateUnavailable
@@ -221,7 +221,7 @@ def test_the_web_ui_is_served_with_tls(tmp_path: Path, fleet: Fleet) -> None:
         part.write_to_path(certificate, append=True)
     issued.private_key_pem.write_to_path(key)
     site = Site(Access(HostPort("127.0.0.1", 1), None), fleet.live_state, fleet.explain)
-    tls = context_for_fleet(str(certificate), str(key))
+    tls = tls_context_for_fleet(str(certificate), str(key))
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site, tls.current)
     context = ssl.create_default_context()
     authority.configure_trust(context)

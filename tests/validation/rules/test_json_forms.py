@@ -14,7 +14,7 @@ import pytest
 from fastavro.utils import generate_many
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.plan import compile_plan
 from sluicegate.validation.rules.cel.variables import NotOfSchema
@@ -119,7 +119,7 @@ message All {
 
 def message_class_of_proto(text: str, name: str) -> Any:
     pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("forms.proto", text, {})).file:
+    for file in descriptor_pb2.FileDescriptorSet.FromString(compile_descriptor_set("forms.proto", text, {})).file:
         pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
 

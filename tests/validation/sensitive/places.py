@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
 from sluicegate.validation.rules.avro.schema import compile_avro_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord
@@ -46,7 +46,7 @@ def schema_file_of_format(format: Format) -> Path:
 @cache
 def protobuf_content() -> Any:
     text = schema_file_of_format(Format.PROTOBUF).read_text()
-    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
+    return indexed_protobuf_content(compile_descriptor_set(OWN_NAME, text, {}))
 
 
 def _avro() -> Values:

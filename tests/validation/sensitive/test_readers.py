@@ -16,7 +16,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message_factory import GetMessageClass
 
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
 from sluicegate.validation.sensitive.schema_values import SchemaValues
@@ -151,7 +151,7 @@ KEY_TYPES = [
 @cache
 def protobuf_content_with_maps() -> Any:
     maps = "".join(f"map<{kind}, string> m{kind} = {i + 1};" for i, kind in enumerate(KEY_TYPES))
-    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, f'syntax = "proto3"; message M {{ {maps} }}', {}))
+    return indexed_protobuf_content(compile_descriptor_set(OWN_NAME, f'syntax = "proto3"; message M {{ {maps} }}', {}))
 
 
 @pytest.mark.parametrize("kind", KEY_TYPES)

@@ -12,7 +12,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
 from sluicegate.validation.rules.avro.schema import compile_avro_content, compile_serialized_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
@@ -197,7 +197,7 @@ message Order {
 
 @cache
 def protobuf_order_content(more: str = "") -> Any:
-    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, PROTO.replace("MORE", more), {}))
+    return indexed_protobuf_content(compile_descriptor_set(OWN_NAME, PROTO.replace("MORE", more), {}))
 
 
 NEWER = "string added = 20; repeated sint64 numbers = 21; fixed32 f = 22; Item item = 23;"
@@ -292,7 +292,7 @@ def test_invalid_message_indexes_are_rejected() -> None:
 
 def test_masks_groups_and_map_entries_with_the_key_last() -> None:
     text = 'syntax = "proto2"; message M { optional group G = 1 { optional string s = 2; } map<string, string> m = 3; }'
-    content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
+    content: Any = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, text, {}))
     new = content.named(b"\0")[0][0]._new
     body = b"\x0b\x12\x01x\x0c" + b"\x1a\x06\x12\x01v\x0a\x01k"
 
@@ -313,7 +313,7 @@ message M {
 
 
 def wrapped_strings_content_and_message() -> tuple[Any, Any]:
-    content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, WRAPPED, {}))
+    content: Any = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, WRAPPED, {}))
     message = content.named(b"\0")[0][0]._new()
     message.one.value = "a"
     message.many.add(value="b")
@@ -369,7 +369,7 @@ def test_masking_rejects_ambiguous_message_index_if_either_type_is_unmaskable(
       message I { optional string x = 1; }
       message L { optional string y = 1; }
     }"""
-    content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
+    content = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, text, {}))
 
     with pytest.raises(MaskingImpossible):
         mask_value_of_schema(content, FRAMING + b"\x04\x00\x02" + body, masking_field_policy(name, action=action))

@@ -12,25 +12,25 @@ from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.config.values.password import SecretText
 from sluicegate.proxy.network.tls.certificates import (
-    Expiry,
-    OwnExpiries,
+    CertificateExpiry,
+    OwnCertificateExpiries,
     Severity,
     all_certificate_expiries,
     certificate_flaws,
-    files_for_brokers,
-    files_for_clients,
-    first_error,
+    certificates_to_renew,
+    first_certificate_error,
     own_certificate_expiries,
-    own_expiries,
+    tls_files_for_brokers,
+    tls_files_for_clients,
 )
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsFilesError, context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsFilesError, tls_context_for_clients
 from tests.broker.certificates import Authority, Certificate
 
 NOW = datetime.now(UTC)
 
 
 def flaw_levels_and_texts(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
-    return [(flaw.level, str(flaw)) for flaw in certificate_flaws(files_for_clients(tls), now)]
+    return [(flaw.level, str(flaw)) for flaw in certificate_flaws(tls_files_for_clients(tls), now)]
 
 
 def encrypt_key(own: Certificate, password: str) -> Path:
@@ -108,9 +108,9 @@ def test_unusable_certificate_or_key_file_is_reported_with_its_configuration_key
     tls = ListenTls(**own.files)
     expected = words.replace("FILE", str(path))
 
-    assert first_error(files_for_clients(tls)) == expected
+    assert first_certificate_error(tls_files_for_clients(tls)) == expected
     with pytest.raises(TlsFilesError) as raised:
-        context_for_clients(tls, RequestedServerNames())
+        tls_context_for_clients(tls, RequestedServerNames())
     assert str(raised.value) == expected
 
 
@@ -126,11 +126,13 @@ def test_mismatched_key_and_unordered_chain_are_errors(tmp_path: Path) -> None:
     own, other = authority.sign("own"), authority.sign("other")
 
     assert "the key does not match the first certificate" in str(
-        first_error(files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key))))
+        first_certificate_error(
+            tls_files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key)))
+        )
     )
     own.chain.write_bytes(authority.file.read_bytes() + own.chain.read_bytes())
     assert ("but it matches certificate 2, which must be the first") in str(
-        first_error(files_for_clients(ListenTls(**own.files)))
+        first_certificate_error(tls_files_for_clients(ListenTls(**own.files)))
     )
 
 
@@ -140,7 +142,7 @@ def test_encrypted_key_is_reloaded_when_its_password_file_changes(tmp_path: Path
     password = tmp_path / "password"
     password.write_text("old\n")
     tls = ListenTls(**own.files, key_password_file=str(password))
-    context = context_for_clients(tls, RequestedServerNames())
+    context = tls_context_for_clients(tls, RequestedServerNames())
     before = context.current()
     assert flaw_levels_and_texts(tls) == []
 
@@ -153,22 +155,24 @@ def test_encrypted_key_is_reloaded_when_its_password_file_changes(tmp_path: Path
 
     assert context.current() is not before
     assert "key_password is wrong" in str(
-        first_error(files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
+        first_certificate_error(tls_files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
     )
-    assert "is encrypted: set key_password_file" in str(first_error(files_for_clients(ListenTls(**own.files))))
+    assert "is encrypted: set key_password_file" in str(
+        first_certificate_error(tls_files_for_clients(ListenTls(**own.files)))
+    )
     missing = ListenTls(**own.files, key_password_file=str(tmp_path / "none"))
-    assert str(first_error(files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
+    assert str(first_certificate_error(tls_files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
 
 
 def test_flaws_of_ca_files_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
-    (flaw,) = certificate_flaws(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
+    (flaw,) = certificate_flaws(tls_files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
     assert str(flaw) == f"upstream.tls.ca_file: no PEM certificate in {file}"
 
     expired = Authority(tmp_path).sign("old", expires=NOW - timedelta(days=1)).chain.read_bytes()
     file.write_bytes(expired + Authority(tmp_path, "new").file.read_bytes())
-    ended = list(certificate_flaws(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
+    ended = list(certificate_flaws(tls_files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
     assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
@@ -229,19 +233,19 @@ def test_certificate_expires_soon_within_fourteen_days_of_expiry(tmp_path: Path,
     config, file = config_with_certificate(tmp_path, section, ends)
     key = f"{section}.tls.certificate_file"
 
-    assert own_expiries(config, ends - timedelta(days=14, seconds=1)) == OwnExpiries(None, {})
+    assert certificates_to_renew(config, ends - timedelta(days=14, seconds=1)) == OwnCertificateExpiries(None, {})
     said = f"{key}: {file} expires on 2030-06-15 12:00 UTC: renew it"
-    assert own_expiries(config, ends - timedelta(days=14)) == OwnExpiries(None, {key: said})
+    assert certificates_to_renew(config, ends - timedelta(days=14)) == OwnCertificateExpiries(None, {key: said})
     ended = said.replace(" expires on ", " expired on ")
     is_for_clients = section == "listen"
-    assert own_expiries(config, ends) == OwnExpiries(
+    assert certificates_to_renew(config, ends) == OwnCertificateExpiries(
         ended if is_for_clients else None, {} if is_for_clients else {key: ended}
     )
 
 
 def test_seven_day_certificate_expires_soon_in_last_fifth_of_its_validity() -> None:
     begins = datetime(2030, 6, 1, tzinfo=UTC)
-    week = Expiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
+    week = CertificateExpiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
 
     assert not week.expires_soon(begins + timedelta(days=5))  # cert-manager renews it after two thirds
     assert week.expires_soon(begins + timedelta(days=6))

@@ -17,8 +17,8 @@ from sluicegate.proxy.network.tls.certificate_principal import certificate_princ
 from sluicegate.proxy.network.tls.contexts import (
     RequestedServerNames,
     TlsFilesError,
-    context_for_brokers,
-    context_for_clients,
+    tls_context_for_brokers,
+    tls_context_for_clients,
 )
 from tests.broker.certificates import Authority, Certificate
 
@@ -70,8 +70,8 @@ def handshake_in_memory(server: ssl.SSLContext, client: ssl.SSLContext, name: st
 def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) -> None:
     own = create_self_signed_certificate(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
-        "broker": context_for_clients(ListenTls(**own.files), RequestedServerNames()).current(),
-        "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
+        "broker": tls_context_for_clients(ListenTls(**own.files), RequestedServerNames()).current(),
+        "client": tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
     }
     assert handshake_in_memory(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
     old = ends[who_is_old]
@@ -112,9 +112,9 @@ def test_certificate_principal_equals_that_of_kafka(
 ) -> None:
     own = create_self_signed_certificate(tmp_path, *attributes)
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
     assert certificate_principal_of(met) == f"User:{own.subject}"
 
@@ -125,9 +125,9 @@ def test_principal_joins_multi_valued_rdn_as_kafka_does(tmp_path: Path) -> None:
     rdns = [x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in part]) for part in parts]
     own = create_certificate_with_subject(tmp_path, x509.Name(rdns))
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
     assert certificate_principal_of(met) == f"User:{own.subject}"
 
@@ -144,9 +144,9 @@ def test_certificate_names_are_common_name_and_subject_alternative_names(tmp_pat
         tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also
     )
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
 
     uri = "spiffe://example.com/billing"
     assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
@@ -155,8 +155,8 @@ def test_certificate_names_are_common_name_and_subject_alternative_names(tmp_pat
 def test_requested_server_name_is_known_after_handshake(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     names = RequestedServerNames()
-    server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
-    client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+    server = tls_context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
+    client = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
 
     met = handshake_in_memory(server.current(), client.current(), "broker-1.test")
 
@@ -168,7 +168,7 @@ def test_requested_server_name_is_known_after_handshake(tmp_path: Path) -> None:
 def test_tls_context_is_reloaded_on_file_change_and_kept_if_reload_fails(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
-    context = context_for_clients(ListenTls(**first.files), RequestedServerNames())
+    context = tls_context_for_clients(ListenTls(**first.files), RequestedServerNames())
     before = context.current()
     context.follow()
     assert context.current() is before
@@ -194,6 +194,6 @@ def test_unusable_tls_file_error_names_the_file(name: str, reason: str, tmp_path
         key.write_bytes(other.key.read_bytes())
 
     with pytest.raises(TlsFilesError, match=reason) as raised:
-        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedServerNames())
+        tls_context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedServerNames())
 
     assert str(key) in str(raised.value)

@@ -52,7 +52,7 @@ _BOUNDED = {
     "stage": "Stage",
     "condition": "Condition",
     "subject": "Status, certificates",
-    "share": "GatherBudget's shares",
+    "share": "FrameMemoryBudget's shares",
     "limit": "keys under limits",
     "quota": "the configuration",
     "registry": "the configuration",

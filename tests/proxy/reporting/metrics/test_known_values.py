@@ -25,13 +25,13 @@ from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, find_topic_owners
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.housekeeping import Housekeeping
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.pass_through import ClusterLogin
+from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.status.status import Status
 from tests.bounds.frames import sized_produce_request
@@ -67,7 +67,7 @@ def read_metric_sum(name: str, counters: Counters) -> float:
 
 
 def server_state_of(play: Playbook) -> ServerState:
-    return ServerState(config_of(LEAST), play.parts, AddressBook({}, lambda _: None), ProbeResults(), Status())
+    return ServerState(config_of(LEAST), play.parts, BrokerAddressBook({}, lambda _: None), ProbeResults(), Status())
 
 
 async def measure_validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
@@ -81,9 +81,9 @@ async def measure_request_seconds(name: str, _folder: Path) -> tuple[float, floa
     """A request is in the proxy for 1.5 s, and 1.5 s at its broker."""
     counters, now = Counters(), [1.5]
     clock, in_flight = RequestClock(lambda: now[0], RequestTimes(counters)), InFlightRequest(1)
-    clock.sent(0, 0.0, in_flight)
+    clock.record_sent_request(0, 0.0, in_flight)
     now[0] = 3.0
-    clock.response_began(in_flight)
+    clock.record_response_start(in_flight)
     return read_metric_sum(name, counters), 1.5, 1.5
 
 
@@ -126,7 +126,7 @@ async def measure_throttled_seconds(name: str, _folder: Path) -> tuple[float, fl
 
 async def measure_clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:
     status = Status()
-    watch = ClockWatch(config_of(LEAST).upstream, None, ClusterLogin(), 0, status, lambda: NOW)
+    watch = ClockWatch(config_of(LEAST).upstream, None, ClusterLoginRequirement(), 0, status, lambda: NOW)
     watch.apply_results(ClockOffset(1, 7_200_000, 1))
     snapshot = Snapshot(Counters(), 0, clock_offset_seconds=watch.offset_seconds)
     return sum(metric_values(name, list(collect_metrics(snapshot))).values()), -7200, -7200

@@ -7,7 +7,11 @@ import json
 
 import pytest
 
-from sluicegate.proxy.session.client.bearer_token import StrimziClaims, user_name_from_token, user_name_source_of
+from sluicegate.proxy.session.client.bearer_token import (
+    StrimziUserNameClaims,
+    user_name_from_token,
+    user_name_source_of,
+)
 from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
 
 NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub": "s"}
@@ -17,7 +21,7 @@ def extract_user_name(claim: str, claims: object) -> str | None:
     fallback = "oauth.fallback.username.claim: \"['c']\", oauth.fallback.username.prefix: svc-"
     keys = f"oauth.username.claim: {json.dumps(claim)}, oauth.username.prefix: p-, {fallback}, "
     names = user_name_source_of(load_config_text(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
-    assert isinstance(names, StrimziClaims)
+    assert isinstance(names, StrimziUserNameClaims)
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
     return user_name_from_token(b"n,,\x01auth=Bearer a." + payload + b".c\x01\x01", names)
 

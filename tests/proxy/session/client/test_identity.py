@@ -7,7 +7,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_REQUEST,
 )
-from sluicegate.proxy.session.client.bearer_token import KafkaClaim
+from sluicegate.proxy.session.client.bearer_token import KafkaUserNameClaim
 from sluicegate.proxy.session.client.claimed_principal import PrincipalSources, UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginAttempt, LoginFailure, SaslStage, SaslTracker
 
@@ -15,7 +15,7 @@ PLAIN_ALICE, PLAIN_BOB = b"\0alice\0guessed", b"\0bob\0pw"
 SCRAM_FIRST, SCRAM_FINAL = b"n,,n=alice,r=nonce", b"c=biws,r=nonceserver,p=proof"
 SERVER_FIRST, SERVER_FINAL = b"r=nonceserver,s=c2FsdA==,i=4096", b"v=c2lnbmF0dXJl"
 BEFORE = b"a header"
-DECLARED = PrincipalSources(frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}), KafkaClaim("sub"))
+DECLARED = PrincipalSources(frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"}), KafkaUserNameClaim("sub"))
 UNDECLARED = PrincipalSources()
 
 

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from sluicegate.proxy.session.client.bearer_token import KafkaClaim
+from sluicegate.proxy.session.client.bearer_token import KafkaUserNameClaim
 from sluicegate.proxy.session.client.claimed_principal import (
     UNNAMED,
     PrincipalSources,
@@ -19,7 +19,7 @@ CLAIMS = base64.urlsafe_b64encode(b'{"sub": "svc"}').rstrip(b"=")
 OTHER = base64.urlsafe_b64encode(b'{"sub": "other"}').rstrip(b"=")
 DEEP = base64.urlsafe_b64encode(b"[" * 40_000)
 USER_NAMES = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"})
-DECLARED = PrincipalSources(USER_NAMES, KafkaClaim("sub"))
+DECLARED = PrincipalSources(USER_NAMES, KafkaUserNameClaim("sub"))
 LONG_NUMBER = base64.urlsafe_b64encode(b'{"sub": "svc", "n": ' + b"9" * 10_000 + b"}")
 
 
@@ -97,7 +97,7 @@ def test_principal_is_read_from_the_first_token_of_a_login(
 def test_name_that_may_differ_from_the_principal_is_unverified(
     mechanism: str, token: bytes, declared: frozenset[str], principal: str, doubt: UnverifiedReason
 ) -> None:
-    sources = PrincipalSources(frozenset(declared), KafkaClaim("sub"))
+    sources = PrincipalSources(frozenset(declared), KafkaUserNameClaim("sub"))
 
     assert principal_from_login_token(mechanism, token, sources) == (f"{principal} (unverified)", doubt)
 
@@ -133,7 +133,7 @@ def test_certificate_principal_is_verified_only_if_fully_printable(principal: st
 def test_token_principal_is_the_claim_that_brokers_use(claim: str | None, claimed: object) -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
 
-    names = None if claim is None else KafkaClaim(claim)
+    names = None if claim is None else KafkaUserNameClaim(claim)
     assert (
         principal_from_login_token(
             "OAUTHBEARER", oauthbearer_message(b"a." + claims + b".c"), PrincipalSources(claims=names)

@@ -14,7 +14,7 @@ from sluicegate.protocol.messages.cluster import (
     METADATA_RESPONSE,
 )
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
-from sluicegate.proxy.responses.broker_addresses import AddressBook
+from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
 from sluicegate.proxy.responses.mock_cluster import REJECTED_APIS, MockClusterRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.bounds.frames import sized_request
@@ -158,7 +158,7 @@ def test_metadata_response_names_the_first_broker_as_controller(node_ids: list[i
     frame = bytearray(build_response_header(7, APIS[3].response_header_version(version)))
     frame += METADATA_RESPONSE.build(value, version)
 
-    (rewritten, *more) = MockClusterRewriter(AddressBook({}, lambda _: HostPort("p", 1)), TopicNames()).rewrite(
+    (rewritten, *more) = MockClusterRewriter(BrokerAddressBook({}, lambda _: HostPort("p", 1)), TopicNames()).rewrite(
         3, version, frame
     )
 

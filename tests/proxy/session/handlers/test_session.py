@@ -13,7 +13,7 @@ from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.session.memory import Gathering
+from sluicegate.proxy.session.memory import MemoryReservation
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.bounds.frames import good_batch, int32, sized_frame, sized_request
@@ -249,10 +249,10 @@ def test_validation_for_a_closed_client_still_counts_as_used_memory() -> None:
     play.from_client(build_frame(build_request_header(0, 9, 7, "test", 2), body))
     play.session.client.connection_lost(None)
 
-    assert not Gathering(share, lambda: None).reserve(200_000 - len(body))
+    assert not MemoryReservation(share, lambda: None).reserve(200_000 - len(body))
     play.session.broker.connection_lost(None)
     play.loop.run_steps()
-    assert Gathering(share, lambda: None).reserve(1000)
+    assert MemoryReservation(share, lambda: None).reserve(1000)
 
 
 @pytest.mark.parametrize(

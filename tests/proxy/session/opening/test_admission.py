@@ -8,28 +8,28 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.tls import ListenTls
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
-from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
+from sluicegate.proxy.session.opening.admission import Admission, AllowedCertificateNames
 from sluicegate.proxy.session.outlets import PeerInfo
 from tests.proxy.session.playbook import Playbook
 
 
 def test_connections_above_the_limit_are_not_admitted_until_another_closes() -> None:
     admission = Admission(2, None)
-    assert admission.enter("a") is None
-    assert admission.enter("b") is None
+    assert admission.admit_connection("a") is None
+    assert admission.admit_connection("b") is None
 
-    assert admission.enter("c") == ("limits.max_connections", 2)
-    admission.leave("a")
-    assert admission.enter("c") is None
+    assert admission.admit_connection("c") == ("limits.max_connections", 2)
+    admission.release_connection("a")
+    assert admission.admit_connection("c") is None
 
 
 def test_connections_per_address_are_limited() -> None:
     admission = Admission(100, 2)
     for _ in range(2):
-        assert admission.enter("greedy") is None
+        assert admission.admit_connection("greedy") is None
 
-    assert admission.enter("greedy") == ("limits.max_connections_per_address", 2)
-    assert admission.enter("other") is None
+    assert admission.admit_connection("greedy") == ("limits.max_connections_per_address", 2)
+    assert admission.admit_connection("other") is None
 
 
 CERTIFICATES_ASKED = {
@@ -93,9 +93,9 @@ def test_allowed_names_require_client_certificates() -> None:
 
 
 def test_a_backtracking_name_pattern_is_matched_in_linear_time() -> None:
-    allowed = AllowedNames(["/(a*)*b/", "*a*a*a*a*a*b"])
+    allowed = AllowedCertificateNames(["/(a*)*b/", "*a*a*a*a*a*b"])
     began = perf_counter()
 
-    assert not allowed.match_any(["a" * 50_000])
+    assert not allowed.is_any_name_allowed(["a" * 50_000])
 
     assert perf_counter() - began < 5

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.errors import UpstreamLeadsBackToProxy
 from sluicegate.protocol.headers import HEAD_BYTES, build_request_header
-from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_loop_detection_mark
 
 MARK = 77
 OURS = "10.0.0.1:19092"
@@ -47,4 +47,4 @@ def test_accepts_connections_of_other_peers() -> None:
 
 
 def test_loop_detection_marks_are_unique() -> None:
-    assert new_mark() != new_mark()
+    assert new_loop_detection_mark() != new_loop_detection_mark()

@@ -16,39 +16,39 @@ from sluicegate.proxy.responses.produce_responses import ClientError, PartitionK
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
-from sluicegate.proxy.session.produce.dependencies import OnInternalError
+from sluicegate.proxy.session.produce.dependencies import InternalErrorAction
 from sluicegate.proxy.session.produce.effects import (
     AllowFastPath,
-    AskBroker,
+    AskBrokerAboutPartitions,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
-    AwaitSettings,
     AwaitTopicQuotas,
+    AwaitTopicSettings,
     ChargeRequest,
     ChargeTopics,
-    CloseInTurn,
+    CloseAfterEarlierResponses,
     CloseWithoutResponse,
     ExpectResponse,
-    Forward,
+    ForwardRequest,
     ForwardUnchanged,
-    LearnStoredTimes,
+    RecordRequestTime,
+    RecordStoredTimes,
     ReleaseMemory,
+    ReportBatchOutcomes,
     ReportBrokerErrors,
-    ReportNotStored,
-    ReportUnvalidated,
-    ResolveNames,
-    Respond,
-    Settle,
+    ReportUnstoredRecords,
+    ReportUnvalidatedRequest,
+    ResolveTopicNames,
+    SendResponse,
     StoreBadRecords,
-    TimeRequest,
-    Validate,
+    ValidateRequest,
 )
 from sluicegate.proxy.session.produce.handler import ProduceHandler
-from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
+from sluicegate.proxy.session.produce.quarantining import WriteAuthorizedPartitions
 from sluicegate.proxy.session.produce.response_handler import ForwardedRequest, ProduceResponseHandler
 from sluicegate.proxy.session.quotas.metering import QuotaDecision
 from sluicegate.proxy.session.quotas.shares import TopicShares
-from sluicegate.proxy.session.request_runner import run_at_once
+from sluicegate.proxy.session.request_runner import run_without_waiting
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.previous_times import PreviousTimeInFlight
 from tests.bounds.frames import good_batch, sized_produce_request
@@ -73,10 +73,10 @@ class ScriptedMeter:
     def add_throttle_time(self, in_flight: InFlightRequest, _version: int) -> InFlightRequest:
         return in_flight
 
-    def shares_of_topics(self, *_: object) -> TopicShares:
+    def topic_quota_shares(self, *_: object) -> TopicShares:
         return self.shares
 
-    def must_wait_for_topics(self, _shares: TopicShares, _size: int) -> QuotaDecision:
+    def topic_quota_decision(self, _shares: TopicShares, _size: int) -> QuotaDecision:
         return self.decision
 
 
@@ -93,7 +93,7 @@ class ScriptedHandler:
         self.reported: list[BaseException] = []
         self.shared = replace(play.dependencies.requests.produce, validations=self, **changed)
         self.meter, identity = ScriptedMeter(), play.session.identity
-        proven = ProvenPartitions(self.shared.names, self.shared.now_ms)
+        proven = WriteAuthorizedPartitions(self.shared.names, self.shared.now_ms)
         self.handler = ProduceHandler(self.shared, identity, self.meter, proven)
         self.responses = ProduceResponseHandler(self.shared.rewriter, self.shared.clock, identity, proven)
         self.forwarded: list[ForwardedRequest] = []
@@ -115,13 +115,13 @@ class ScriptedHandler:
                 self.meter.taken_of_topics.append(shares)
             case ExpectResponse():
                 return self.record_expected_response(effect)
-            case Settle(outcome):
+            case ReportBatchOutcomes(outcome):
                 self.settled(outcome)
-            case ReportNotStored(_, reason):
+            case ReportUnstoredRecords(_, reason):
                 self.not_stored.append(reason)
-            case ReportUnvalidated(error):
+            case ReportUnvalidatedRequest(error):
                 self.reported.append(error)
-            case AllowFastPath() | TimeRequest() | ReleaseMemory() | LearnStoredTimes() | ReportBrokerErrors():
+            case AllowFastPath() | RecordRequestTime() | ReleaseMemory() | RecordStoredTimes() | ReportBrokerErrors():
                 pass
             case _:
                 return NotImplemented
@@ -142,7 +142,7 @@ class ScriptedHandler:
         self.forwarded.append(forwarded)
 
         def respond(frame: bytearray) -> Parts:
-            return run_at_once(self.responses.handle(forwarded, frame), self.perform)
+            return run_without_waiting(self.responses.handle(forwarded, frame), self.perform)
 
         return InFlightRequest(effect.correlation_id, respond)
 
@@ -156,7 +156,7 @@ class ScriptedHandler:
     def report_failed_quarantine(self, *_: object) -> None:
         raise AssertionError("the handler reports it by an effect")
 
-    def validate(self, effect: Validate, letters: Iterable[DeadLetters] = ()) -> Dispatch:
+    def validate(self, effect: ValidateRequest, letters: Iterable[DeadLetters] = ()) -> Dispatch:
         """Return the result of the proxy's own validation."""
         dispatch = self.shared.scheduler.validate(effect.request, effect.client)
         assert dispatch is not None
@@ -184,7 +184,7 @@ def test_valid_request_is_validated_and_forwarded_unchanged() -> None:
     steps = script.handle(sized)
 
     validate = next(steps)
-    assert isinstance(validate, Validate)
+    assert isinstance(validate, ValidateRequest)
     forward = steps.send(script.validate(validate))
     assert isinstance(forward, ForwardUnchanged)
     assert forward.frame == sized[4:]
@@ -232,22 +232,22 @@ def test_topic_ids_are_resolved_before_validation() -> None:
     script = ScriptedHandler()
     steps = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
 
-    assert next(steps) == ResolveNames([ID])
+    assert next(steps) == ResolveTopicNames([ID])
     script.shared.names.learn([(ID, "t")])
     validate = steps.send(None)
-    assert isinstance(validate, Validate)
+    assert isinstance(validate, ValidateRequest)
     assert isinstance(steps.send(script.validate(validate)), ForwardUnchanged)
 
     again = script.handle(sized_produce_request(13, {ID: [(0, GOOD)]}), 13)
-    assert isinstance(next(again), Validate)
+    assert isinstance(next(again), ValidateRequest)
 
 
 def test_validation_waits_for_the_settings_of_its_topics() -> None:
     script = ScriptedHandler(settings=object())
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)], b"u": [(0, GOOD)]}))
 
-    assert next(steps) == AwaitSettings(("t", "u"))
-    assert isinstance(steps.send(None), Validate)
+    assert next(steps) == AwaitTopicSettings(("t", "u"))
+    assert isinstance(steps.send(None), ValidateRequest)
 
 
 def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
@@ -256,7 +256,7 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
 
     assert next(steps) == AwaitQuotaTurn()
     assert script.meter.taken == []
-    assert isinstance(steps.send(None), Validate)
+    assert isinstance(steps.send(None), ValidateRequest)
     assert script.meter.taken == [len(sized) - 4]
 
 
@@ -264,7 +264,7 @@ def test_client_rejected_by_its_quota_is_disconnected_after_earlier_responses() 
     script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
 
-    assert isinstance(next(steps), CloseInTurn)
+    assert isinstance(next(steps), CloseAfterEarlierResponses)
     assert resume_and_check_if_ended(steps)
     assert script.meter.taken == []
 
@@ -278,7 +278,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
 
     effect = next(steps)
     if decision is QuotaDecision.REJECT:
-        assert isinstance(effect, CloseInTurn)
+        assert isinstance(effect, CloseAfterEarlierResponses)
         assert resume_and_check_if_ended(steps)
         assert script.meter.taken_of_topics == []
         return
@@ -286,7 +286,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
         assert effect == AwaitTopicQuotas(shares, len(sized) - 4)
         assert script.meter.taken_of_topics == []
         effect = steps.send(None)
-    assert isinstance(effect, Validate)
+    assert isinstance(effect, ValidateRequest)
     assert script.meter.taken_of_topics == [shares]
 
 
@@ -294,10 +294,10 @@ def test_fix_waits_for_earlier_responses_and_is_validated_again() -> None:
     script = ScriptedHandler()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
 
-    assert isinstance(next(steps), Validate)
+    assert isinstance(next(steps), ValidateRequest)
     assert steps.throw(PreviousTimeInFlight()) == AwaitEarlierResponses()
     validate = steps.send(None)
-    assert isinstance(validate, Validate)
+    assert isinstance(validate, ValidateRequest)
     assert isinstance(steps.send(script.validate(validate)), ForwardUnchanged)
 
 
@@ -313,7 +313,7 @@ def test_internal_error_in_validation_is_raised_to_the_caller() -> None:
 
 
 def test_an_internal_error_forwards_the_request_if_configured() -> None:
-    script, error = ScriptedHandler(on_internal_error=OnInternalError.FORWARD), ValueError("a bug")
+    script, error = ScriptedHandler(on_internal_error=InternalErrorAction.FORWARD), ValueError("a bug")
     sized = sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
     next(steps)
@@ -327,8 +327,8 @@ def test_an_internal_error_forwards_the_request_if_configured() -> None:
     assert script.outcomes == []
 
 
-@pytest.mark.parametrize("word", OnInternalError)
-def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
+@pytest.mark.parametrize("word", InternalErrorAction)
+def test_a_malformed_request_is_never_forwarded(word: InternalErrorAction) -> None:
     script = ScriptedHandler(on_internal_error=word)
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -368,14 +368,17 @@ def test_response_releases_memory_then_reports_outcomes_then_stores_timestamps()
         [
             (ReportBrokerErrors(frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER})), None),
             (ReleaseMemory(0), None),
-            (Settle, None),
-            (LearnStoredTimes({}, {PartitionKey("t", 0): ClientError(ErrorCode.NOT_LEADER_OR_FOLLOWER, False)}), None),
+            (ReportBatchOutcomes, None),
+            (RecordStoredTimes({}, {PartitionKey("t", 0): ClientError(ErrorCode.NOT_LEADER_OR_FOLLOWER, False)}), None),
         ],
     )
 
-    assert [batch.outcome for effect in effects if isinstance(effect, Settle) for batch in effect.outcome.batches] == [
-        Outcome.RESEND
-    ]
+    assert [
+        batch.outcome
+        for effect in effects
+        if isinstance(effect, ReportBatchOutcomes)
+        for batch in effect.outcome.batches
+    ] == [Outcome.RESEND]
 
 
 def test_malformed_response_gives_batches_the_outcome_unknown() -> None:
@@ -384,7 +387,7 @@ def test_malformed_response_gives_batches_the_outcome_unknown() -> None:
 
     assert next(steps) == ReleaseMemory(0)
     settle = next(steps)
-    assert isinstance(settle, Settle)
+    assert isinstance(settle, ReportBatchOutcomes)
     assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
     with pytest.raises(MalformedMessage):
         next(steps)
@@ -394,10 +397,10 @@ def test_session_end_without_response_gives_batches_the_outcome_unknown() -> Non
     script = ScriptedHandler()
 
     _, settle = run_and_expect_effects(
-        script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (Settle, None)]
+        script.responses.end(forwarded_request(script)), [(ReleaseMemory(0), None), (ReportBatchOutcomes, None)]
     )
 
-    assert isinstance(settle, Settle)
+    assert isinstance(settle, ReportBatchOutcomes)
     assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
 
 
@@ -406,7 +409,7 @@ def test_rejected_batch_is_replaced_by_a_stand_in_and_its_error_is_merged() -> N
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
 
     forward: Any = steps.send(script.validate(next(steps)))
-    assert isinstance(forward, Forward)
+    assert isinstance(forward, ForwardRequest)
     assert stand_in(memoryview(DAMAGED)) in b"".join(forward.parts)
     assert resume_and_check_if_ended(steps)
 
@@ -427,7 +430,7 @@ def test_a_recent_broker_error_is_reused_without_forwarding() -> None:
     again = script.handle(sized)
     respond = again.send(script.validate(next(again)))
 
-    assert isinstance(respond, Respond)
+    assert isinstance(respond, SendResponse)
     assert respond.in_flight.response is not None
     assert resume_and_check_if_ended(again)
 
@@ -437,7 +440,7 @@ def test_a_rejection_with_acks_0_closes_the_connection() -> None:
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}, acks=0))
 
     forward: Any = steps.send(script.validate(next(steps)))
-    assert isinstance(forward, Forward)
+    assert isinstance(forward, ForwardRequest)
     assert forward.in_flight == ()
     assert isinstance(steps.send(None), CloseWithoutResponse)
     assert resume_and_check_if_ended(steps)
@@ -456,12 +459,12 @@ def test_bad_records_are_stored_after_the_broker_response_and_before_rejection()
     script = ScriptedHandler()
     steps, ask = _quarantined(script)
 
-    assert isinstance(ask, AskBroker)
+    assert isinstance(ask, AskBrokerAboutPartitions)
     assert ask.correlation_id == 7
     assert steps.send(ask.read(produce_response_with_code(ErrorCode.CORRUPT_MESSAGE))) == StoreBadRecords([_LETTERS])
     assert script.outcomes == []
     effect = steps.send({})
-    assert isinstance(effect, Respond)  # the broker has just responded
+    assert isinstance(effect, SendResponse)  # the broker has just responded
     assert resume_and_check_if_ended(steps)
     assert script.outcomes == [Outcome.REJECTED]
     assert script.not_stored == []
@@ -473,7 +476,7 @@ def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> Non
 
     effect = steps.send(ask.read(produce_response_with_code(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
 
-    assert isinstance(effect, Forward)
+    assert isinstance(effect, ForwardRequest)
     assert _codes(effect, produce_response_with_code(ErrorCode.CORRUPT_MESSAGE)) == [ErrorCode.REQUEST_TIMED_OUT]
 
 
@@ -487,13 +490,13 @@ def test_client_must_resend_batch_whose_bad_records_are_not_stored(lacking: str 
         assert isinstance(effect, StoreBadRecords)
         effect = steps.send({(0, 0): "the disk is full"})
 
-    assert isinstance(effect, Respond)
+    assert isinstance(effect, SendResponse)
     assert resume_and_check_if_ended(steps)
     assert script.not_stored == [lacking or "the disk is full"]
     assert script.outcomes == [Outcome.RESEND]
 
 
-def _codes(forward: Forward, response: bytearray) -> Sequence[int]:
+def _codes(forward: ForwardRequest, response: bytearray) -> Sequence[int]:
     """Return the codes that the client gets for this response of the broker."""
     (*_, in_flight) = forward.in_flight
     assert in_flight.finish is not None

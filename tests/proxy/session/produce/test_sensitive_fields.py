@@ -8,7 +8,7 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.protocol.framing import build_frame
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.produce.dependencies import OnInternalError
+from sluicegate.proxy.session.produce.dependencies import InternalErrorAction
 from sluicegate.validation.from_keys import compile_file_policies
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
@@ -65,7 +65,7 @@ class FailingValidation:
 
 @pytest.mark.internal_error
 def test_internal_error_closes_connection_despite_forward_setting_if_fields_masked() -> None:
-    play = session_with_masking(on_internal_error=OnInternalError.FORWARD, scheduler=FailingValidation())
+    play = session_with_masking(on_internal_error=InternalErrorAction.FORWARD, scheduler=FailingValidation())
 
     send_sensitive_record(play, "other")
     play.loop.run_until(lambda: play.client.aborted)

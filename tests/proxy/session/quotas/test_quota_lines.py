@@ -303,7 +303,7 @@ def test_connection_flood_under_a_quota_retains_no_memory(quota: dict[str, objec
     assert kept_bytes < _FLOOD * _KEPT_BYTES
     assert shares.held_bytes == 0
     (share,) = (*shares._clients._known.values(), *shares._topics._known.values())
-    assert share.connections == share.requests_waiting == len(share.line) == 0
+    assert share.connections == share.waiting_request_count == len(share.waiting_sessions) == 0
 
 
 def _flood(proxy: ProxyWithQuotas, waits: bool, ending: str) -> None:

@@ -12,7 +12,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import parse_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingRefusal, SettingsChange, StoreFailure
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingRejection, SettingsChange, StoreFailure
 from tests.bounds.frames import sized_frame, sized_request
 from tests.proxy.session.playbook import Playbook, replace_produce_dependencies
 from tests.wire.topic_changes import SCHEMAS
@@ -51,15 +51,15 @@ class StoredSettings:
     def settings_of(self, topic: str) -> Mapping[str, str]:
         return self.settings.get(topic, {})
 
-    def keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
         return KEYS
 
-    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
+    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
         assert threading.current_thread() is not threading.main_thread()
         self.refusals.append((topic, dict(values)))
         for name, value in values.items():
             if value == "bad" or name not in {key.name for key in KEYS}:
-                return SettingRefusal(ErrorCode.INVALID_CONFIG, f"{name} of {topic} is bad")
+                return SettingRejection(ErrorCode.INVALID_CONFIG, f"{name} of {topic} is bad")
         return None
 
     def commit(

@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import MOST_READ
-from sluicegate.proxy.session.settings.described_topics import listed_settings
+from sluicegate.proxy.session.settings.described_topics import described_settings_of
 from sluicegate.proxy.session.topic_settings import StoreFailure
 from tests.proxy.session.settings.scene import MODE, OWNER, SettingsSession
 
@@ -72,7 +72,7 @@ def test_settings_of_a_new_topic_are_stored_after_the_broker_has_created_it(vers
         ours = [(each["name"], each["value"], each["config_source"]) for each in orders["configs"][1:]]
         assert ours[0] == (MODE, "observe", 1)
         assert [name for name, _, _ in ours] == [
-            each.name for each in listed_settings(scene.stored, "orders", {MODE: "observe"})
+            each.name for each in described_settings_of(scene.stored, "orders", {MODE: "observe"})
         ]
         assert {(value, source) for _, value, source in ours[1:]} == {(None, 5)}
         assert len(other["configs"]) == 1

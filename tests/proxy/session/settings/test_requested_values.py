@@ -5,7 +5,12 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import RequestedSetting
 from sluicegate.protocol.change_responses import ChangeError
-from sluicegate.proxy.session.settings.requested_values import After, Refusal, RequestedValues, requested_values
+from sluicegate.proxy.session.settings.requested_values import (
+    ItemRejection,
+    PrecedingChecks,
+    RequestedValues,
+    requested_values,
+)
 from tests.proxy.session.settings.scene import CLIENTS
 
 APPEND, SUBTRACT = 2, 3
@@ -39,4 +44,4 @@ def test_list_too_long_for_a_response_is_rejected() -> None:
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: "a" * 20_000})
 
     error = ChangeError(40, f"The value of {CLIENTS} would have more than 32767 bytes.")
-    assert found == Refusal(error, After.ALL_CHECKS)
+    assert found == ItemRejection(error, PrecedingChecks.ALL_CHECKS)

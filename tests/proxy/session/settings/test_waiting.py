@@ -8,7 +8,7 @@ import pytest
 from sluicegate.config.setting_keys import SettingKey
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.scheduling.background_thread import BackgroundJob
-from sluicegate.proxy.scheduling.fair_sharing import Account
+from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
 from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.session.settings.scene import CLIENTS, MODE, OWNER, SettingsSession
 from tests.proxy.session.settings.test_altering import (
@@ -35,9 +35,9 @@ class PausedBackgroundWork:
     """Holds the work in the background at the keys of a topic."""
 
     def __init__(self, scene: SettingsSession) -> None:
-        self._keys_of = scene.stored.keys_of
+        self._keys_of = scene.stored.setting_keys_of
         self.may_go_on = threading.Event()
-        scene.stored.keys_of = self._waiting  # type: ignore[method-assign]
+        scene.stored.setting_keys_of = self._waiting  # type: ignore[method-assign]
 
     def _waiting(self, topic: str) -> Sequence[SettingKey]:
         assert self.may_go_on.wait(_SECONDS)
@@ -108,7 +108,7 @@ def test_session_closed_during_background_work_gets_no_response() -> None:
     held.may_go_on.set()
     done = threading.Event()
     background = scene.play.dependencies.requests.produce.background
-    background.add(BackgroundJob(lambda _: None, Account(), lambda _result, _error: done.set()))
+    background.add(BackgroundJob(lambda _: None, FairShareAccount(), lambda _result, _error: done.set()))
     assert done.wait(_SECONDS)
     scene.play.loop.run_steps()
 

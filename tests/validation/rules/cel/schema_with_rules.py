@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.rule import Side
 from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
 from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
@@ -48,7 +48,7 @@ class SchemaWithRules:
         self.language = language
         self._rule_set = RuleSet([], list(transforms))
         if language == "PROTOBUF":
-            files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", PROTOBUF, {}))
+            files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", PROTOBUF, {}))
             places = list(_protobuf_places(files.file[-1]))
             for at, given in rules.items():
                 options = places[at % len(places)].options

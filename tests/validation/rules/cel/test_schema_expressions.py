@@ -14,7 +14,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.avro.cel_values import AvroValues
 from sluicegate.validation.rules.avro.plan import compile_plan
 from sluicegate.validation.rules.avro.schema import compile_avro_content
@@ -83,7 +83,7 @@ message Sale {
 }
 enum State { NEW = 0; SENT = 1; }
 """
-_DESCRIPTORS = descriptor_set_of("shop.proto", PROTO, {})
+_DESCRIPTORS = compile_descriptor_set("shop.proto", PROTO, {})
 
 
 def avro_data(schema: dict[str, Any], value: Any) -> bytes:

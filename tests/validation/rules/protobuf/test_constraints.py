@@ -13,7 +13,7 @@ from google.protobuf.json_format import ParseDict
 from protobuf import Registry
 from protobuf.wkt import FileDescriptorSet
 
-from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import UNBOUNDED
@@ -163,7 +163,7 @@ CASES: dict[str, tuple[str, list[Json]]] = {
 
 
 def descriptor_set_with_messages(*messages: str) -> bytes:
-    return descriptor_set_of("shop.proto", HEAD + "\n".join(messages), {"shop/open.proto": OPEN})
+    return compile_descriptor_set("shop.proto", HEAD + "\n".join(messages), {"shop/open.proto": OPEN})
 
 
 @pytest.fixture(scope="module")
