@@ -20,7 +20,7 @@ from sluicegate.proxy.webui.site import Site
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import rejected_event
-from tests.proxy.live.test_merged_state import state_with
+from tests.proxy.live.test_merged_state import build_live_state
 
 CLIENTS, TOPICS = 200, 300
 QUIET_TOPICS = 40
@@ -87,7 +87,7 @@ class LargeProxy:
             self._violate(7, 1000 * self._at + 500)
             if self._at % 10 == 0:
                 self._write(1000 * self._at)
-        state = state_with(self.view, [], now_ms, query=query)
+        state = build_live_state(self.view, [], now_ms, query=query)
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
         for group in state["violation_groups"]:
             group["example"]["owner"] = {"team": str(group["topic"]).partition(".")[0], "contact": "#help"}

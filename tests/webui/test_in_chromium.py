@@ -32,7 +32,7 @@ from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import (
     CLIENTS,
@@ -355,7 +355,11 @@ def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Pat
 
 
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list[str]) -> None:
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view_with("a", {}), []), effective_policy)
+    site = Site(
+        Access(HostPort("127.0.0.1", 1), None),
+        lambda _: build_live_state(build_live_view("a", {}), []),
+        effective_policy,
+    )
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors, 1280)
@@ -372,11 +376,11 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list
 
 
 def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, browser_errors: list[str]) -> None:
-    view = view_with("gone", {})
+    view = build_live_view("gone", {})
     for second in range(100, 107):
         view.history.add(second, FlowTotals(records=second, rejected=second))
     problems: list[str] = []
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), effective_policy)
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: build_live_state(view, problems), effective_policy)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors)
@@ -407,7 +411,7 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
 
 def test_the_web_ui_asks_for_the_token_and_keeps_it_for_the_tab(browser: Browser, browser_errors: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
-    site = Site(access, lambda _: state_with(view_with("a", {}), []), effective_policy)
+    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", [], 1280)

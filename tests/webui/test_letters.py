@@ -16,7 +16,7 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from sluicegate.proxy.webui.site import Site
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, TIME, letter
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import effective_policy
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page
@@ -106,7 +106,7 @@ def cluster() -> ClusterWithDeadLetters:
 @pytest.fixture
 def address(cluster: ClusterWithDeadLetters) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: state_with(view_with("a", {}), []), effective_policy, cluster)
+    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     yield f"http://127.0.0.1:{server.port}/"
     server.close()

@@ -17,7 +17,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected_event
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 from tests.proxy.watching.test_recorded_listing import ALL
 from tests.proxy.watching.test_topic_violations import count_event_groups
 from tests.webui.browser import needs_chromium
@@ -54,7 +54,7 @@ def cluster() -> RecordedEvents:
 @pytest.fixture
 def address(cluster: RecordedEvents) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: state_with(view_with("a", {}), []), effective_policy, cluster)
+    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     yield f"http://127.0.0.1:{server.port}/"
     server.close()

@@ -18,7 +18,7 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from sluicegate.proxy.webui.site import Site
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import effective_policy
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page, text_of
@@ -59,7 +59,7 @@ def start_admin_server(cluster: StubCluster) -> AdminServer:
     began = time.monotonic()
 
     def read_state(_: LiveQuery) -> LiveState:
-        state = state_with(view_with("a", {}), [])
+        state = build_live_state(build_live_view("a", {}), [])
         return {**state, "time_ms": state["time_ms"] + round((time.monotonic() - began) * 1000)}
 
     site = Site(access, read_state, effective_policy, cluster)

@@ -248,8 +248,8 @@ def _shown(share: QuotaShare) -> str:
 
 def _too_many(share: QuotaShare) -> str:
     return (
-        f"{share.waiting_request_count} connections of {_shown(share)} already wait for quota {share.quota.name}: raise "
-        f"the quota, or send on fewer connections"
+        f"{share.waiting_request_count} connections of {_shown(share)} already wait for quota {share.quota.name}: "
+        f"raise the quota, or send on fewer connections"
     )
 
 

@@ -82,7 +82,7 @@ async def topic() -> StateTopic:
 
 
 @pytest.fixture
-def change_all(topic: StateTopic) -> Change:
+def change_all_proxies(topic: StateTopic) -> Change:
     return change_function(EnforcementApi(topic.enforcement, TOPICS, topic.loop, topic.commit, "gate-1:19092"))
 
 
@@ -222,33 +222,33 @@ async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic
 
 
 async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_actor(
-    topic: StateTopic, change_all: Change
+    topic: StateTopic, change_all_proxies: Change
 ) -> None:
-    status, found = await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
+    status, found = await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60")
 
     (written,) = topic.written
     assert (written.actor, written.proxy) == (Actor("an administrator", "10.1.2.3"), "gate-1:19092")
     assert isinstance(written.operation, SuspendEnforcement)
     assert (status, [(each["topic"], each["scope"]) for each in found["suspended"]]) == (200, [("orders", "cluster")])
-    assert await change_all("/api/resume", "all=true") == (200, {"suspended": []})
+    assert await change_all_proxies("/api/resume", "all=true") == (200, {"suspended": []})
 
 
-async def test_scope_proxy_changes_one_proxy_beside_what_all_have(topic: StateTopic, change_all: Change) -> None:
-    await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
-    _, found = await change_all("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
+async def test_proxy_scope_changes_only_this_proxy(topic: StateTopic, change_all_proxies: Change) -> None:
+    await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60")
+    _, found = await change_all_proxies("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
     assert [each["scope"] for each in found["suspended"]] == ["proxy", "cluster"]
 
-    _, found = await change_all("/api/resume", "all=true")
+    _, found = await change_all_proxies("/api/resume", "all=true")
     assert [each["scope"] for each in found["suspended"]] == ["proxy"]
-    assert await change_all("/api/resume", "all=true&scope=proxy") == (200, {"suspended": []})
+    assert await change_all_proxies("/api/resume", "all=true&scope=proxy") == (200, {"suspended": []})
 
 
 async def test_a_topic_that_cannot_be_written_is_a_retriable_error_and_changes_nothing(
-    topic: StateTopic, change_all: Change
+    topic: StateTopic, change_all_proxies: Change
 ) -> None:
     topic.fault = "state.topic state cannot be written: no broker"
 
-    assert await change_all("/api/suspend", "topic=orders&reason=a&seconds=60") == (
+    assert await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60") == (
         503,
         "state.topic state cannot be written: no broker; try again, or change only this proxy (scope=proxy)\n",
     )

@@ -14,7 +14,7 @@ from sluicegate.proxy.watching.violation_history import RecordedViolations, Viol
 NOW, DAY_MS = 1_800_000_000_000, 86_400_000
 
 
-class OneTopic(ViolationHistory):
+class StubViolationHistory(ViolationHistory):
     def __init__(self, fault: str | None = None) -> None:
         super().__init__("events", Upstream(bootstrap=(HostPort("127.0.0.1", 1),)))
         self.fault = fault
@@ -35,8 +35,8 @@ class OneTopic(ViolationHistory):
         ("topic=a&client=b&owner=c&rule=d", (NOW - 7 * DAY_MS, NOW, EventSelection("a", "b", "c", "d"))),
     ],
 )
-def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
-    history = OneTopic()
+def test_violations_accept_time_range_and_filter_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
+    history = StubViolationHistory()
 
     response = ViolationsApi(history, lambda: NOW).find_response(query)
 
@@ -49,13 +49,13 @@ def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, 
     "query", ["days=0", "days=nan", "days=366", "until_ms=-1", "until_ms=x", "hours=1", "topic", f"until_ms={1 << 60}"]
 )
 def test_unknown_parameters_of_violations_are_rejected(query: str) -> None:
-    assert ViolationsApi(OneTopic(), lambda: NOW).find_response(query).status == 400
+    assert ViolationsApi(StubViolationHistory(), lambda: NOW).find_response(query).status == 400
 
 
-def test_without_a_readable_topic_the_violations_are_not_known() -> None:
+def test_violations_are_unknown_when_topic_is_unreadable() -> None:
     for history, problem in (
         (None, "violations.topic is not configured"),
-        (OneTopic("Unknown topic"), "Unknown topic"),
+        (StubViolationHistory("Unknown topic"), "Unknown topic"),
     ):
         response = ViolationsApi(history, lambda: NOW).find_response("")
         found = json.loads(response.body)

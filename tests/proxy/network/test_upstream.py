@@ -73,7 +73,7 @@ class ClosingProtocol(asyncio.Protocol):
         self.left.set()
 
 
-async def sockets_left_open(doing: Coroutine[Any, Any, None]) -> set[str]:
+async def find_leaked_sockets(doing: Coroutine[Any, Any, None]) -> set[str]:
     """Return the sockets that are open afterwards but were not before."""
     before = sockets_by_name()
     await doing
@@ -99,7 +99,7 @@ async def connect_natively(addresses: tuple[HostPort, ...], patience: float = 2)
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("address", IMPOSSIBLE, ids=lambda address: str(ascii(str(address)[:20])))
-def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPort, run: object) -> None:
+def test_invalid_address_is_reported_and_next_address_is_tried(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
@@ -117,7 +117,7 @@ def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPo
 def test_a_silent_broker_times_out(run: object) -> None:
     with silent_broker() as silent, silent_listener() as sound:
         began = monotonic()
-        left = run(sockets_left_open(connect_natively((silent, silent, sound), _PATIENCE)))
+        left = run(find_leaked_sockets(connect_natively((silent, silent, sound), _PATIENCE)))
 
     assert monotonic() - began < _PATIENCE / 2
     assert left == set()

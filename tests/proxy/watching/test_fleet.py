@@ -28,7 +28,7 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 
 A, B = HostPort("a", 9650), HostPort("b", 9650)
 
@@ -38,8 +38,10 @@ class ScriptedProxies:
 
     def __init__(self) -> None:
         self.states: dict[HostPort, LiveState | Exception] = {
-            A: state_with(view_with("billing", {100: 10, 101: 10, 102: 0}), []),
-            B: state_with(view_with("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000),
+            A: build_live_state(build_live_view("billing", {100: 10, 101: 10, 102: 0}), []),
+            B: build_live_state(
+                build_live_view("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000
+            ),
         }
         self.now = 100.0
         self.tokens: list[tuple[HostPort, str | None]] = []
@@ -165,7 +167,7 @@ def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: ScriptedProxi
 
 
 def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: ScriptedProxies) -> None:
-    broken: LiveState = {**state_with(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
+    broken: LiveState = {**build_live_state(build_live_view("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
     proxies.states[A] = broken
 
     def read_proxy_token(proxy: HostPort) -> str:
@@ -192,7 +194,7 @@ def test_policy_differences_between_proxies_are_shown() -> None:
     for time_ms, text in enumerate(("one", "other", "one")):
         site = Site(
             Access(HostPort("127.0.0.1", 1), None),
-            lambda _: state_with(view_with("a", {}), []),
+            lambda _: build_live_state(build_live_view("a", {}), []),
             lambda topic, text=text: policy_explanation(topic, text),
             read_reloads=lambda time_ms=time_ms, text=text: [{"time_ms": time_ms, "looser": [text]}],
         )

@@ -17,7 +17,7 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.broker.ports import free_ports
 from tests.proxy.live.events import NOW, rejected_event
-from tests.proxy.live.test_merged_state import state_with, view_with
+from tests.proxy.live.test_merged_state import build_live_state, build_live_view
 
 A, B, C = (HostPort("proxy", port) for port in (1, 2, 3))
 
@@ -36,8 +36,8 @@ def find_row(read_known_state: str, name: str) -> list[str]:
 def test_each_proxy_has_a_row_and_a_further_row_has_the_sum() -> None:
     flowing = dict.fromkeys(range(100, 107), 10)
     one, other = (
-        state_with(view_with("billing", flowing), []),
-        state_with(view_with("billing", flowing), ["the login is rejected"]),
+        build_live_state(build_live_view("billing", flowing), []),
+        build_live_state(build_live_view("billing", flowing), ["the login is rejected"]),
     )
 
     read_known_state = render_top(ProxyState(A, one), ProxyState(B, other), ProxyState(C, None, "Connection refused"))
@@ -61,7 +61,7 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
     view.write(rejected_event(topic=None, reason=Reason.NULL_KEY))
     view.tick(NOW + 10_000)
 
-    read_known_state = render_top(ProxyState(A, state_with(view, [], NOW + 10_000)), width=80)
+    read_known_state = render_top(ProxyState(A, build_live_state(view, [], NOW + 10_000)), width=80)
 
     assert find_row(read_known_state, "payments")[:7] == [
         "payments",
@@ -81,18 +81,18 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
 
 
 def test_rates_exclude_the_current_incomplete_second() -> None:
-    state = state_with(view_with("a", {100: 5, 101: 5, 102: 0}), [])
+    state = build_live_state(build_live_view("a", {100: 5, 101: 5, 102: 0}), [])
 
     assert recent_rates(state["history"]).records == 5
-    assert recent_rates(state_with(view_with("a", {}), [])["history"]).records == 0
+    assert recent_rates(build_live_state(build_live_view("a", {}), [])["history"]).records == 0
 
 
 @pytest.mark.parametrize("name", ["[red]x[/red]", "x\x1b[31mred", "a\u202eb", "w" * 4000, ""])
 def test_top_escapes_control_sequences_in_names(name: str) -> None:
-    view = view_with(name, {})
+    view = build_live_view(name, {})
     view.write(rejected_event(name, name))
 
-    read_known_state = render_top(ProxyState(A, state_with(view, [])))
+    read_known_state = render_top(ProxyState(A, build_live_state(view, [])))
 
     assert all(line.isprintable() for line in read_known_state.splitlines())
     assert "[red]x[/red]" in read_known_state or name != "[red]x[/red]"
@@ -101,9 +101,9 @@ def test_top_escapes_control_sequences_in_names(name: str) -> None:
 @pytest.mark.parametrize("width", [80, 100, 220])
 def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     name, reason = "service-" + "x" * 120 + "-end", "a long reason: " + "y" * 150 + " and its end"
-    view = view_with(name, {})
+    view = build_live_view(name, {})
 
-    read_known_state = render_top(ProxyState(A, state_with(view, [])), ProxyState(B, None, reason), width=width)
+    read_known_state = render_top(ProxyState(A, build_live_state(view, [])), ProxyState(B, None, reason), width=width)
 
     assert max(map(len, read_known_state.splitlines())) <= width
     assert name.count("x") <= read_known_state.count("x")  # folded, not truncated
@@ -122,7 +122,9 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
     ],
 )
 def test_narrow_terminal_omits_columns_instead_of_breaking_words(width: int, headings: str) -> None:
-    state = state_with(view_with("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"])
+    state = build_live_state(
+        build_live_view("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"]
+    )
     state["connections"]["count"] = 12_345
     names = ("192.168.100.100", "127.0.0.1", "sluicegate-0.sluicegate.streaming.svc")
     addresses = [HostPort(name, 19650) for name in names]
@@ -171,7 +173,7 @@ def test_response_of_another_service_is_reported_as_not_sluicegate(
 
 
 def test_an_unreachable_proxy_does_not_hide_the_others() -> None:
-    there = state_with(view_with("a", {}), [])
+    there = build_live_state(build_live_view("a", {}), [])
     gone = HostPort("127.0.0.1", free_ports(1))
 
     def read_known_state(address: HostPort, token: str | None) -> object:
