@@ -27,7 +27,7 @@ class Reason(StrEnum):
     REHEARSED_BOUND = "rehearsed_bound", "timestamp outside a rehearsed bound"
     LOG_APPEND_TIME = "log_append_time", "producer claims LogAppendTime"
     NULL_KEY = "null_key", "null key on a compacted topic"
-    INNER_MAGIC = "inner_magic_message", "inner message of another magic"
+    INNER_MAGIC = "inner_magic", "inner message of another magic"
     NESTED_COMPRESSION = "nested_compression", "compressed message within a compressed one"
     NO_BATCH = "no_batch", "no complete record batch"
     UNSUPPORTED_MAGIC = "unsupported_magic", "wrong or unknown magic"

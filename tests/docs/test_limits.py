@@ -31,8 +31,8 @@ AT_THE_EDGE = {
     "limits.max_quarantined_bytes": (
         "tests/proxy/session/produce/test_quarantining.py::test_bad_records_that_just_fit_the_memory_are_stored"
     ),
-    "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
-    "limits.rule_memory_bytes": f"{_RULES}::test_an_evaluation_that_exceeds_the_memory_is_too_costly",
+    "limits.rule_cpu_seconds": f"{_RULES}::test_records_of_a_request_share_one_cpu_time_budget",
+    "limits.rule_memory_bytes": f"{_RULES}::test_evaluation_exceeding_memory_limit_is_too_costly",
     "limits.max_in_flight": f"{_MET}::test_client_at_the_in_flight_limit_is_paused",
     "limits.max_in_flight_total": (f"{_MET}::test_clients_at_the_total_in_flight_limit_resume_in_order"),
     "limits.max_connections": (

@@ -76,7 +76,7 @@ class PartitionInMemory:
 @pytest.fixture
 def partition(monkeypatch: pytest.MonkeyPatch) -> PartitionInMemory:
     made = PartitionInMemory()
-    for name in ("connected", "TopicWriter"):
+    for name in ("connect_client", "TopicWriter"):
         monkeypatch.setattr(state_topic, name, lambda *_: made)
     monkeypatch.setattr(state_topic, "admin_client", lambda _: None)
     monkeypatch.setattr(state_topic, "describe", lambda *_: TopicDescription("id", 1, 1))
