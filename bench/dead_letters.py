@@ -36,7 +36,7 @@ from sluicegate.dead_letters import (
 )
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.survey import topics_with_letters
-from sluicegate.dead_letters.verdicts import original_timestamp
+from sluicegate.dead_letters.verdicts import own_time
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 
 _SECONDS = 60.0
@@ -174,9 +174,7 @@ def survey(cluster: Cluster, topic: str, records: int) -> int:
 
 def redrive_job(cluster: Cluster, topic: str) -> RedriveJob:
     """Return a job that redrives a topic with new marks, by a policy without bounds or rules."""
-    validator = LetterValidator(
-        lambda _: TopicPolicy(), ValidationLimits(), time.time_ns() // 1_000_000, original_timestamp
-    )
+    validator = LetterValidator(lambda _: TopicPolicy(), ValidationLimits(), time.time_ns() // 1_000_000, own_time)
     return RedriveJob(cluster, RedriveRequest(topic, marks=f"marks-{uuid.uuid4().hex[:8]}"), validator)
 
 

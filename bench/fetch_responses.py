@@ -7,7 +7,7 @@ much of the response each of them buffers.
 import time
 from collections.abc import Callable
 
-from sluicegate.protocol.framing import Disposition, FrameReader, build_frame
+from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 from tests.wire.fetch_response import FETCH_RESPONSE
 
 _MB = 1_000_000
@@ -24,7 +24,7 @@ class _Stream:
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         bytes(data)
 
     def on_frame(self, frame: bytearray) -> None:
@@ -51,7 +51,7 @@ def _response() -> bytes:
         "responses": [{"topic_id": bytes(16), "partitions": partitions}],
         "node_endpoints": [{"node_id": 1, "host": "broker-1", "port": 9092, "rack": None}],
     }
-    return build_frame(b"\0\0\0\1\0", FETCH_RESPONSE.build(value, _VERSION))
+    return frame_of(b"\0\0\0\1\0", FETCH_RESPONSE.build(value, _VERSION))
 
 
 def _cpu_ms_per_mb(handler: Callable[[], _Stream], answer: bytes) -> float:
@@ -69,7 +69,7 @@ def _cpu_ms_per_mb(handler: Callable[[], _Stream], answer: bytes) -> float:
                 chunk = chunk[: len(view)]
                 view[: len(chunk)] = chunk
                 view.release()
-                reader.process_gathered_bytes(len(chunk))
+                reader.gathered(len(chunk))
             position += len(chunk)
         best = min(best, time.process_time() - started)
     return best * 1000 / (len(answer) / _MB)

@@ -30,18 +30,18 @@ from bench.targets import broker
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.job import audit
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
-from sluicegate.pipeline.jobs.profile.cells import profile_cells
+from sluicegate.pipeline.jobs.audit.policies import policies_of
+from sluicegate.pipeline.jobs.profile.cells import cells_of
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.jobs.profile.reading import TimestampReading, count_timestamps
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.topics import Topics
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 
 _HOUR_MS = 3_600_000
 _FILE = RESULTS / "one_partition.json"
@@ -58,12 +58,12 @@ def jobs_of(address: str, topic: str, results: Results, now_ms: int) -> dict[str
     topics, file = Topics(address, (topic,)), Path(results.path("bounds.yaml"))
     file.write_text(_BOUNDS.format(address=address))
     config = load_file(file, {}).config
-    policies = policies_for_stored_records(config, {})
+    policies = policies_of(config, {})
     return {
         "profile": lambda spark: profile(spark, topics, results, now_ms, _HOUR_MS, None),
         "audit": lambda spark: audit(spark, topics, results, config, policies, now_ms, None, 5),
         "plan": lambda spark: write_plan(
-            spark, topics, results, {topic: f"{topic}-clean"}, RepairRules(now_ms, _HOUR_MS)
+            spark, topics, results, {topic: f"{topic}-clean"}, Rules(now_ms, _HOUR_MS)
         ).as_json(),
         "verify": lambda spark: verify(spark, topics, topic, results, now_ms),
     }
@@ -95,7 +95,7 @@ def cpu_seconds(address: str, topic: str, now_ms: int) -> dict[str, Any]:
         return [count_timestamps(options, chunk, now_ms) for chunk in chunks]
 
     def finish(parts: list[pa.Table]) -> pa.Table:
-        return profile_cells(whole, TimestampReading.from_table(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
+        return cells_of(whole, Reading.from_table(pa.concat_tables(parts)), now_ms, _HOUR_MS, None)
 
     parts = read(in_eight)
     found = {
@@ -146,7 +146,7 @@ def main() -> None:
                 confine(os.getpid(), cores)
                 command = [sys.executable, "-m", "bench.one_partition", "--jobs", asked.jobs, "--rounds", "2", "--run"]
                 outcome = subprocess.run(
-                    command_killed_with_parent([*command, address, topic.name, str(cores), str(now_ms)]),
+                    killed_with_parent([*command, address, topic.name, str(cores), str(now_ms)]),
                     stdout=subprocess.PIPE,
                     text=True,
                     check=True,

@@ -11,13 +11,13 @@ from unittest.mock import patch
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
 from sluicegate.config.values.address import HostPort
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_RESPONSE
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.scheduling import scheduler as validating
 from sluicegate.proxy.server.assembly import Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
@@ -25,7 +25,7 @@ from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.in_force import RulesInForce
 from tests.wire.batches import Rec, batch
 
@@ -81,13 +81,13 @@ class OneSession:
             dial=_never,
             describe_client=lambda _: PeerInfo("bench:1", "bench:2"),
             describe_broker=lambda _: PeerInfo("bench:3", "bench:4"),
-            tls_disconnect_reason=lambda _: None,
+            why_lost=lambda _: None,
         )
-        book = BrokerAddressBook({}, lambda _node_id: _OURS)  # opens no port
+        book = AddressBook({}, lambda _node_id: _OURS)  # opens no port
         own = {f"SLUICEGATE__DEFAULTS__{key}": value for key, value in defaults.items()}
         config = load(Source("bench"), _CONFIG | own).config
         parts = assemble_proxy(
-            config, runtime, RulesInForce(create_rulebook(config)), Counters(), book, LoopDetection(1), None
+            config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(1), None
         )
         parts.names.learn([(_TOPIC_ID, "bench")])
         self._session = Session(parts.dependencies, lambda _name: Route("bench", lambda _: ()))
@@ -203,7 +203,7 @@ def produce_request(timestamp_ms: int, flags: int = 0) -> bytes:
     records = batch([Rec(timestamp_ms, b"key", _VALUE)], flags=flags)
     topic = {"topic_id": _TOPIC_ID, "partition_data": [{"index": 0, "records": records}]}
     body = {"transactional_id": None, "acks": -1, "timeout_ms": 30_000, "topic_data": [topic]}
-    return build_frame(build_request_header(0, _VERSION, 7, "bench", 2), PRODUCE_REQUEST.build(body, _VERSION))
+    return frame_of(build_request_header(0, _VERSION, 7, "bench", 2), PRODUCE_REQUEST.build(body, _VERSION))
 
 
 def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ()) -> bytes:
@@ -211,7 +211,7 @@ def produce_response(code: int = 0, endpoints: Sequence[dict[str, object]] = ())
     entry = {"index": 0, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": 0}
     topic = {"topic_id": _TOPIC_ID, "partition_responses": [entry]}
     body = {"responses": [topic], "throttle_time_ms": 0, "node_endpoints": list(endpoints)}
-    return build_frame(struct.pack(">i", 7), b"\0", PRODUCE_RESPONSE.build(body, _VERSION))
+    return frame_of(struct.pack(">i", 7), b"\0", PRODUCE_RESPONSE.build(body, _VERSION))
 
 
 @cache
@@ -219,4 +219,4 @@ def log_start_response() -> bytes:
     """Return a broker's response to a ListOffsets request for a log's start, with its size prefix."""
     partition = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0}
     body = LIST_OFFSETS_RESPONSE.build({"topics": [{"name": "bench", "partitions": [partition]}]}, 1)
-    return build_frame(struct.pack(">i", -1), body)
+    return frame_of(struct.pack(">i", -1), body)

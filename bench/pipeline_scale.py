@@ -26,7 +26,7 @@ from bench.machine import Peaks, describe, peaks
 from bench.polluted_topic import PollutedTopic, polluted_topic
 from bench.targets import broker
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import list_changes, write_clean_topics, write_plan
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -103,7 +103,7 @@ def run_jobs(spark: SparkSession, address: str, topic: PollutedTopic, partitions
         summary = profile(spark, topics, results("profile"), now_ms, _HOUR_MS, None)
     check(lambda: {k: n for k, n in summary["topics"][topic.name]["damage"].items() if n} == topic.damage, summary)
     with measured(spark, "repair, dry run", topic, partitions, found):
-        plan = write_plan(spark, topics, results("repair"), {topic.name: clean}, RepairRules(now_ms, _HOUR_MS))
+        plan = write_plan(spark, topics, results("repair"), {topic.name: clean}, Rules(now_ms, _HOUR_MS))
         listing = list_changes(spark, topics, results("repair"), plan)
     changes = listing.changes
     check(lambda: sum(row["records"] for row in changes if row["solved"]) == sum(topic.damage.values()), changes)

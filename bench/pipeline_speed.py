@@ -29,8 +29,8 @@ from bench.streams import MB, Stream
 from bench.targets import Target, broker
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.profile.report import write_report as write_profile
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
-from sluicegate.pipeline.jobs.repair.job import build_summary, list_changes, write_plan
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.job import list_changes, summary_of, write_plan
 from sluicegate.pipeline.jobs.repair.report import write_report as write_repair
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -98,9 +98,9 @@ def with_pages(spark: SparkSession, address: str, topic: PollutedTopic, folder: 
     damage = {kind: count for kind, count in summary["topics"][topic.name]["damage"].items() if count}
     check(lambda: damage == topic.damage, damage)
     with measured(spark, "repair, dry run, with its page", topic, _PARTITIONS, found):
-        plan = write_plan(spark, topics, results, {topic.name: f"{topic.name}-clean"}, RepairRules(now_ms, _HOUR_MS))
+        plan = write_plan(spark, topics, results, {topic.name: f"{topic.name}-clean"}, Rules(now_ms, _HOUR_MS))
         listing = list_changes(spark, topics, results, plan)
-        summary = build_summary(plan, listing, None, {})
+        summary = summary_of(plan, listing, None, {})
         write_repair(results, summary, now_ms)
         results.write_summary(summary)
     repaired = summary["topics"][topic.name]["repaired"]

@@ -18,18 +18,18 @@ import fastavro
 from google.protobuf import descriptor_pb2, message_factory
 
 from bench.figures import PARTS, fill_in
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
-from sluicegate.validation.rules.avro.schema import compile_avro_content
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.contents import OrdinaryContents
 from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import Client, RecordRule, RuledRecord, Side
-from sluicegate.validation.rules.schemas.schema_constraints import RequireSchemaConstraints
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression, json_schema_of
-from sluicegate.validation.rules.schemas.schema_file import RequireSchema
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
+from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from tests.wire.batches import Rec
 from tests.wire.batches import record as written_record
 
@@ -65,7 +65,7 @@ AVRO = {
 }
 
 
-_PROTOBUF = compile_descriptor_set(
+_PROTOBUF = descriptor_set_of(
     "order.proto",
     """syntax = "proto3";
     message Order {
@@ -75,7 +75,7 @@ _PROTOBUF = compile_descriptor_set(
     message Address { string street = 1; string zip = 2; string city = 3; }""",
     {},
 )
-_CONSTRAINED = compile_descriptor_set(
+_CONSTRAINED = descriptor_set_of(
     "order.proto",
     """syntax = "proto3";
     import "buf/validate/validate.proto";
@@ -142,8 +142,8 @@ def _round(ask: Callable[[], object], times: int) -> float:
     return process_time() - begin
 
 
-def _as_json(schemas: RequireSchema) -> RecordRule:
-    return RequireSchemaExpression(json.dumps(JSON_SCHEMA), schemas, json_schema_of)
+def _as_json(schemas: FollowsSchema) -> RecordRule:
+    return TrueOfSchema(json.dumps(JSON_SCHEMA), schemas, json_schema_of)
 
 
 def main() -> None:
@@ -151,12 +151,12 @@ def main() -> None:
     text = json.dumps(order_record(711), separators=(",", ":")).encode()
     out = BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(AVRO), order_record(711))
-    of_schema = RequireSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
-    of_avro = RequireSchema(Side.VALUE, compile_avro_content(json.dumps(AVRO)))
-    of_protobuf = RequireSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
+    of_schema = FollowsSchema(Side.VALUE, json_schema_content(json.dumps(JSON_SCHEMA)))
+    of_avro = FollowsSchema(Side.VALUE, avro_content(json.dumps(AVRO)))
+    of_protobuf = FollowsSchema(Side.VALUE, protobuf_content(_PROTOBUF, "Order"))
     # Values that the native code does not handle are validated through Python objects.
-    unusual = RequireSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
-    of_constrained = RequireSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
+    unusual = FollowsSchema(Side.VALUE, json_schema_content(json.dumps({**JSON_SCHEMA, "minProperties": 1})))
+    of_constrained = FollowsSchema(Side.VALUE, protobuf_content(_CONSTRAINED, "Order"))
     avro, protobuf = out.getvalue(), protobuf_order(711)
     asked: list[tuple[str, Callable[[RecordRule, bytes], float], RecordRule, bytes]] = [
         ("JSON, plainly good", native_seconds, JsonSyntax(Side.VALUE), text),
@@ -168,12 +168,12 @@ def main() -> None:
         ("Avro, plainly good", native_seconds, of_avro, avro),
         ("Avro", measured, of_avro, avro),
         ("Protobuf", measured, of_protobuf, protobuf),
-        (f"CEL over JSON: {_EXPRESSION}", measured, RequireTrueExpression(_EXPRESSION), text),
-        (f"CEL over Avro: {_EXPRESSION}", measured, RequireSchemaExpression(_EXPRESSION, of_avro), avro),
-        (f"CEL over Protobuf: {_EXPRESSION}", measured, RequireSchemaExpression(_EXPRESSION, of_protobuf), protobuf),
+        (f"CEL over JSON: {_EXPRESSION}", measured, IsTrue(_EXPRESSION), text),
+        (f"CEL over Avro: {_EXPRESSION}", measured, TrueOfSchema(_EXPRESSION, of_avro), avro),
+        (f"CEL over Protobuf: {_EXPRESSION}", measured, TrueOfSchema(_EXPRESSION, of_protobuf), protobuf),
         ("a contract's JSON Schema over Avro", measured, _as_json(of_avro), avro),
         ("a contract's JSON Schema over Protobuf", measured, _as_json(of_protobuf), protobuf),
-        ("protovalidate: four constraints", measured, RequireSchemaConstraints(of_constrained, Side.VALUE), protobuf),
+        ("protovalidate: four constraints", measured, MeetsConstraints(of_constrained, Side.VALUE), protobuf),
     ]
     found = {name: (measure(rule, value), len(value)) for name, measure, rule, value in asked}
     rows = [f"| {name} | {ms:.2f} | {ms * size / 1000:.1f} |" for name, (ms, size) in found.items()]

@@ -28,7 +28,7 @@ from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.validator import Submission, validate_partition
 from sluicegate.validation.verdict import Accepted
 from tests.bounds.frames import request_header, sized_produce_request
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 
 _SOURCE = Path(__file__).with_name("LogValidatorBench.java")
 _UNCOMPRESSED_GOAL, _COMPRESSED_GOAL = 0.5, 0.7
@@ -80,7 +80,7 @@ def figures_of(batch: Path, validator_ns: float, seconds: float) -> list[Figure]
     ]
     if header.codec_id != Codec.NONE:
         codec, payload = Codec(header.codec_id), data[HEADER_BYTES:]
-        limit = limits.decompressed_size_limit(len(payload))
+        limit = limits.plain_limit(len(payload))
         alone = best_ns(lambda: decompressor.decompress(codec, payload, limit), seconds)
         made += [
             Figure("decompression alone", load, alone / records, "ns per record"),
@@ -117,7 +117,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluicegate-scan-") as folder:
         command = ["java", "-cp", KAFKA_CLASS_PATH, str(_SOURCE), folder, str(arguments.seconds)]
-        completed = subprocess.run(command_killed_with_parent(command), capture_output=True, text=True, check=False)
+        completed = subprocess.run(killed_with_parent(command), capture_output=True, text=True, check=False)
         if completed.returncode != 0:
             raise SystemExit(f"Kafka's validator could not be timed:\n{completed.stderr[-2000:]}")
         times = dict(line.split() for line in completed.stdout.splitlines() if ".batch " in line)

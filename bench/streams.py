@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from bench.targets import KAFKA_CLASS_PATH, Target
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.integration.topics import create_topic
 
 MB = 1 << 20
@@ -63,9 +63,7 @@ def java_producer(target: Target, topic: str, stream: Stream) -> Run:
     command = ["java", "-Xmx384m", "-cp", KAFKA_CLASS_PATH, "org.apache.kafka.tools.ProducerPerformance"]
     command += ["--bootstrap-server", target.bootstrap, "--topic", topic, "--num-records", str(stream.records)]
     command += ["--throughput", "-1", "--record-size", str(stream.size), "--command-property", *properties]
-    completed = subprocess.run(
-        command_killed_with_parent(command), capture_output=True, text=True, timeout=300, check=False
-    )
+    completed = subprocess.run(killed_with_parent(command), capture_output=True, text=True, timeout=300, check=False)
     found = _SUMMARY.search(completed.stdout.strip().splitlines()[-1] if completed.stdout.strip() else "")
     if found is None or int(found[1]) != stream.records:
         raise RuntimeError(

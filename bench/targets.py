@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from bench.machine import Usage, usage_of, with_children
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 
@@ -173,11 +173,7 @@ def running(command: list[str], log: Path, port: int, environment: dict[str, str
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command_killed_with_parent(command),
-            stdout=output,
-            stderr=output,
-            cwd=ROOT,
-            env=os.environ | (environment or {}),
+            killed_with_parent(command), stdout=output, stderr=output, cwd=ROOT, env=os.environ | (environment or {})
         )
     try:
         end = time.monotonic() + _START_SECONDS

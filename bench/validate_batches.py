@@ -63,7 +63,7 @@ def _on_the_slow_path(frame: bytearray) -> Callable[[], bool]:
     def validate() -> bool:
         request = walk_produce_request(frame, _VERSION, start, 1000)
         budget = DecompressionBudget(128 << 20, 1000, _go_on)
-        policy_of = memo.policies_in_rulebook(rules.rulebook)
+        policy_of = memo.policies_by(rules.rulebook)
         validated = validate_request(
             request, {_TOPIC_ID: "bench"}, policy_of, limits, lambda: _NOW_MS, decompressor, budget
         )

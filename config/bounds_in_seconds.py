@@ -14,7 +14,7 @@ _MINUTE, _HALF_SECOND_MS = 60, 500
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def bounds_probably_in_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str]]:
+def probable_seconds(config: Config, source: Source) -> Iterator[tuple[Path, str]]:
     """Yield the key of each bound that was probably written in seconds, with a message about both readings."""
     sections: list[Path] = [("defaults",)]
     sections += [("topics", i) for i in range(len(config.topics))]

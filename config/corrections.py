@@ -17,11 +17,11 @@ from sluicegate.config.files.source import Path
 from sluicegate.config.keys import (
     Key,
     annotation_at,
-    contains_secret,
+    each_key_of,
+    holds_secret,
     is_list,
-    item_type_of,
+    item_of,
     key_at,
-    keys_of_section,
     section_of,
     unwrapped,
 )
@@ -35,7 +35,7 @@ _VALUE = "{value}"
 _MAX_TEXT = 80
 
 
-def suggested_correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | None:
+def correction_of(path: Path, value: Any, data: Any, root: type[Any]) -> str | None:
     """Return the correction of `value` at `path`, as `write KEY: VALUE`, or None if no correction is known.
 
     `data` is the whole file, which contains a list's other items. `root` is the section that describes the file.
@@ -53,15 +53,15 @@ def suggested_correction_of(path: Path, value: Any, data: Any, root: type[Any]) 
     return correction if correction in (None, LEAVE_OUT) else _line(str(path[-1]), correction)
 
 
-def suggested_name_for_unknown_key(path: Path, value: Any, root: type[Any]) -> str | None:
+def misnomer_of(path: Path, value: Any, root: type[Any]) -> str | None:
     """Return what to write instead of the unknown key `path`, or None if no key in its section declares that name."""
     section = section_of(annotation_at(root, path[:-1]))
     if section is None:
         return None
-    for key in keys_of_section(section):
+    for key in each_key_of(section):
         line = key.misnomers.get(str(path[-1]).lower())
         if line is not None:
-            shown = _OPEN if contains_secret(key.annotation) or not isinstance(value, str) else _flow(value)
+            shown = _OPEN if holds_secret(key.annotation) or not isinstance(value, str) else _flow(value)
             return f"write {line.replace(_VALUE, shown)}"
     return None
 
@@ -81,7 +81,7 @@ def _declared(key: Key, value: Any) -> str | None:
 
 def _of_item(path: Path, key: Key, value: Any, items: Any) -> str | None:
     """Correct one item of a list. Return the corrected list of words, or the corrected section."""
-    section = section_of(item_type_of(key.annotation))
+    section = section_of(item_of(key.annotation))
     if section is not None:
         inner = _section_line(section, value)
         return f"write - {inner[1:-1]}" if inner is not None and inner != "{}" else None
@@ -101,15 +101,15 @@ def _derived(key: Key, annotation: Any, value: Any) -> str | None:
             return LEAVE_OUT
         return _section_line(section, value)
     if is_list(annotation):
-        inner = section_of(item_type_of(annotation))
+        inner = section_of(item_of(annotation))
         if inner is not None:
             line = _section_line(inner, value)
             return None if line is None else f"[{line}]"
-        if not isinstance(value, str) or contains_secret(annotation):
+        if not isinstance(value, str) or holds_secret(annotation):
             return None
         words = [key.corrections.get(word.lower(), word) for word in re.split(r"[,\s]+", value.strip()) if word]
         return _flow_list(words) if words and _fits(annotation, words) else None
-    if isinstance(value, list) and not contains_secret(annotation) and all(isinstance(item, str) for item in value):
+    if isinstance(value, list) and not holds_secret(annotation) and all(isinstance(item, str) for item in value):
         joined = ",".join(value)
         return joined if value and _fits(annotation, joined) else None
     return "true" if unwrapped(annotation) is bool and isinstance(value, dict | list) else None
@@ -119,7 +119,7 @@ def _section_line(section: type[Any], value: Any) -> str | None:
     """Return the section that a bare word probably stands for, in braces. Return None if the word fits no key."""
     if not isinstance(value, str):
         return None
-    keys = keys_of_section(section)
+    keys = each_key_of(section)
     word = value.strip()
     given: dict[str, str] = {}
     if word.lower() not in _YES:
@@ -144,12 +144,12 @@ def _key_for(keys: Iterable[Key], word: str) -> Key | None:
     for key in ordered:
         if key.name == word and _set(key) != _OPEN:
             return key
-    has_secret = any(contains_secret(key.annotation) for key in ordered)
+    has_secret = any(holds_secret(key.annotation) for key in ordered)
     for key in ordered:
         kind = unwrapped(key.annotation)
         if kind is bool or section_of(key.annotation) is not None:
             continue
-        if has_secret and (contains_secret(key.annotation) or _fits(key.annotation, _NONSENSE)):
+        if has_secret and (holds_secret(key.annotation) or _fits(key.annotation, _NONSENSE)):
             continue  # the word may be the secret
         if _fits(key.annotation, word):
             return key

@@ -2,29 +2,29 @@
 
 from typing import Literal
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Flag, Names, Text, TopicName, TopicPattern
 
 
 @section
-class DeadLetterHeaderNames:
+class LetterHeaders:
     """The names of the headers that the writer of the letters adds. Further headers are the record's own."""
 
-    topic: Text | None = described_key("The name of the original topic.", default=None)
-    partition: Text | None = described_key("The original partition.", default=None)
-    offset: Text | None = described_key("The original offset.", default=None)
-    timestamp: Text | None = described_key(
+    topic: Text | None = described("The name of the original topic.", default=None)
+    partition: Text | None = described("The original partition.", default=None)
+    offset: Text | None = described("The original offset.", default=None)
+    timestamp: Text | None = described(
         "The original timestamp, in milliseconds since 1970. Default: that of the letter, with `keeps_timestamp`.",
         default=None,
     )
-    error: Text | None = described_key("The class of the exception, or a code.", default=None)
-    message: Text | None = described_key(
+    error: Text | None = described("The class of the exception, or a code.", default=None)
+    message: Text | None = described(
         "The message of the exception.", default=None, misnomers={"text": "message: {value}"}
     )
-    stage: Text | None = described_key("The step that failed.", default=None)
-    rule: Text | None = described_key("The name of the violated rule.", default=None)
-    attempts: Text | None = described_key("The number of attempts.", default=None)
-    client: Text | None = described_key("The client, consumer group or connector that failed.", default=None)
+    stage: Text | None = described("The step that failed.", default=None)
+    rule: Text | None = described("The name of the violated rule.", default=None)
+    attempts: Text | None = described("The number of attempts.", default=None)
+    client: Text | None = described("The client, consumer group or connector that failed.", default=None)
 
     @property
     def names(self) -> list[str]:
@@ -35,27 +35,27 @@ class DeadLetterHeaderNames:
 
 
 @section
-class DeadLetterMapping:
+class MappedDeadLetters:
     """Topics of dead letters of one writer. A letter of a known writer needs no entry."""
 
-    match: TopicPattern = described_key(
+    match: TopicPattern = described(
         "A pattern of the names of topics of dead letters, as in `topics[].match`.",
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
-    headers: DeadLetterHeaderNames = described_key("The headers of each letter.", default=DeadLetterHeaderNames())
-    from_topic: TopicName | None = described_key(
+    headers: LetterHeaders = described("The headers of each letter.", default=LetterHeaders())
+    from_topic: TopicName | None = described(
         "The original topic of all letters, instead of `headers.topic`. Each record without the headers of a known "
         "writer is then a letter.",
         default=None,
     )
-    prefixes: Names = described_key(
+    prefixes: Names = described(
         "The beginnings of the names of further headers that the writer adds, for example `x-error-`.", default=()
     )
-    numbers: Literal["text", "big_endian"] = described_key(
+    numbers: Literal["text", "big_endian"] = described(
         "The encoding of numbers in headers: decimal text, or 1 to 8 bytes as Java's ByteBuffer writes them.",
         default="text",
     )
-    keeps_timestamp: Flag = described_key(
+    keeps_timestamp: Flag = described(
         "Whether the letter has the timestamp of the original record. Default: the original timestamp is unknown "
         "without `headers.timestamp`.",
         default=False,

@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from sluicegate.config.files.source import Path, Problem, Source
-from sluicegate.config.files.yaml_nodes import InvalidYamlNode, YamlNodeReader
+from sluicegate.config.files.yaml_nodes import BadNode, Reader
 from sluicegate.config.files.yaml_source import compose
-from sluicegate.config.keys import annotation_at, current_key_name, is_list, item_type_of, keys_of, section_of
+from sluicegate.config.keys import annotation_at, is_list, item_of, keys_of, renamed, section_of
 from sluicegate.config.model import Config
-from sluicegate.config.values.near_names import nearest_name
+from sluicegate.config.values.near_names import nearest
 
 PREFIX = "SLUICEGATE__"
 _ALMOST = "SLUICEGATE_"
@@ -35,14 +35,14 @@ def apply_environment(source: Source, environment: Mapping[str, str]) -> None:
         elif variable.startswith(_ALMOST):
             _report_single_underscores(variable, source)
     for path, variable in sorted(found, key=lambda each: [(isinstance(part, str), part) for part in each[0]]):
-        apply_override(source, path, environment[variable], f"environment {variable}")
+        override(source, path, environment[variable], f"environment {variable}")
 
 
-def apply_override(source: Source, path: Path, text: str, place: str) -> None:
+def override(source: Source, path: Path, text: str, place: str) -> None:
     """Set the value at `path` to the content of a variable or an option. `place` names the variable or option."""
     value: Any = text or None
     kind = annotation_at(Config, path)
-    if value is not None and (section_of(kind) is not None or item_type_of(kind) is not None):
+    if value is not None and (section_of(kind) is not None or item_of(kind) is not None):
         value = _structure(text, is_list(kind) and path[-1] == "bootstrap")
         if value is None:
             source.problems.append(Problem("", place, "invalid YAML; lists and sections are parsed as YAML"))
@@ -54,8 +54,8 @@ def _structure(text: str, or_text: bool) -> Any:
     """Parse a YAML list or section; return None if it is invalid. If `or_text`, return anything but a list unparsed."""
     try:
         root = compose(text)
-        value = YamlNodeReader(lambda _path, _line: None).value(root, ()) if root is not None else None
-    except (yaml.YAMLError, InvalidYamlNode, RecursionError, ValueError, OverflowError):
+        value = Reader(lambda _path, _line: None).value(root, ()) if root is not None else None
+    except (yaml.YAMLError, BadNode, RecursionError, ValueError, OverflowError):
         value = None
     return text if or_text and not isinstance(value, list) else value
 
@@ -69,12 +69,12 @@ def _resolve(parts: list[str], variable: str, source: Source) -> Path | None:
         if section is not None:
             keys = {_spelled(key): key for key in keys_of(section)}
             if part.lower() not in keys:
-                hint = current_key_name(section, part.lower()) or nearest_name(part.lower(), keys)
+                hint = renamed(section, part.lower()) or nearest(part.lower(), keys)
                 close = f"; did you mean {_spelled(hint).upper()}?" if hint else ""
                 source.problems.append(Problem("", f"environment {variable}", f"no key {part!r} here{close}"))
                 return None
             path.append(keys[part.lower()])
-        elif item_type_of(kind) is not None and part.isascii() and part.isdigit() and len(part) <= _MAX_DIGITS:
+        elif item_of(kind) is not None and part.isascii() and part.isdigit() and len(part) <= _MAX_DIGITS:
             path.append(int(part) if is_list(kind) else part)
         else:
             source.problems.append(Problem("", f"environment {variable}", f"{part!r} leads nowhere"))

@@ -6,7 +6,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from sluicegate.config.files.source import Path
-from sluicegate.config.section import default_of_field, is_section
+from sluicegate.config.section import default_of, is_section
 from sluicegate.config.values.password import SecretText
 from sluicegate.config.values.quantity import Quantity
 
@@ -45,15 +45,15 @@ def unwrapped(annotation: Any) -> Any:
             return annotation
 
 
-def annotation_note_of(annotation: Any, kind: type[_Note]) -> _Note | None:
+def note_of(annotation: Any, kind: type[_Note]) -> _Note | None:
     """Return the first note of type `kind` in an annotation, which may be optional; None if it has no such note."""
     places = [getattr(part, "__metadata__", ()) for part in (annotation, *get_args(annotation))]
     return next((note for notes in places for note in notes if isinstance(note, kind)), None)
 
 
-def accepts_none_keyword(annotation: Any) -> bool:
+def takes_none(annotation: Any) -> bool:
     """Return whether this is an optional number. For these, the word `none` has the same effect as a missing key."""
-    quantity = annotation_note_of(annotation, Quantity)
+    quantity = note_of(annotation, Quantity)
     return is_optional(annotation) and quantity is not None and quantity.none is None
 
 
@@ -68,7 +68,7 @@ def section_of(annotation: Any) -> type[Any] | None:
     return kind if isinstance(kind, type) and is_section(kind) else None
 
 
-def keys_of_section(section: type[Any]) -> tuple[Key, ...]:
+def each_key_of(section: type[Any]) -> tuple[Key, ...]:
     """Return a section's keys, in order."""
     if section not in _KEYS:
         hints = get_type_hints(section, include_extras=True)
@@ -77,7 +77,7 @@ def keys_of_section(section: type[Any]) -> tuple[Key, ...]:
                 each.metadata.get("alias", each.name),
                 each.name,
                 hints[each.name],
-                default_of_field(each),
+                default_of(each),
                 each.metadata.get("description", ""),
                 each.metadata.get("formerly"),
                 each.metadata.get("corrections", {}),
@@ -90,15 +90,15 @@ def keys_of_section(section: type[Any]) -> tuple[Key, ...]:
 
 def keys_of(section: type[Any]) -> Mapping[str, Any]:
     """Return the annotations of a section's keys, by their names in the file."""
-    return {key.name: key.annotation for key in keys_of_section(section)}
+    return {key.name: key.annotation for key in each_key_of(section)}
 
 
-def current_key_name(section: type[Any], word: str) -> str | None:
+def renamed(section: type[Any], word: str) -> str | None:
     """Return the current name of the key that was formerly called `word`, or None."""
-    return next((key.name for key in keys_of_section(section) if key.former_name == word), None)
+    return next((key.name for key in each_key_of(section) if key.former_name == word), None)
 
 
-def item_type_of(annotation: Any) -> Any:
+def item_of(annotation: Any) -> Any:
     """Return the item type of a list or mapping, or None for other types."""
     kind = unwrapped(annotation)
     if get_origin(kind) is tuple:
@@ -116,7 +116,7 @@ def annotation_at(root: type[Any], path: Path) -> Any:
     annotation: Any = root
     for part in path:
         section = section_of(annotation)
-        annotation = item_type_of(annotation) if section is None else keys_of(section).get(str(part))
+        annotation = item_of(annotation) if section is None else keys_of(section).get(str(part))
     return annotation
 
 
@@ -127,19 +127,19 @@ def key_at(root: type[Any], path: Path) -> Key | None:
     for part in path:
         section = section_of(annotation)
         if section is None:
-            annotation = item_type_of(annotation)
+            annotation = item_of(annotation)
             continue
-        found = next((key for key in keys_of_section(section) if key.name == part), None)
+        found = next((key for key in each_key_of(section) if key.name == part), None)
         if found is None:
             return None
         annotation = found.annotation
     return found if annotation is not None else None
 
 
-def contains_secret(annotation: Any) -> bool:
+def holds_secret(annotation: Any) -> bool:
     """Return whether the type is or contains a secret. An unknown type counts as secret."""
     section = section_of(annotation)
     if section is not None:
-        return any(contains_secret(kind) for kind in keys_of(section).values())
-    item = item_type_of(annotation)
-    return contains_secret(item) if item is not None else annotation is None or unwrapped(annotation) is SecretText
+        return any(holds_secret(kind) for kind in keys_of(section).values())
+    item = item_of(annotation)
+    return holds_secret(item) if item is not None else annotation is None or unwrapped(annotation) is SecretText

@@ -9,25 +9,17 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from sluicegate.config.contracts.include import include_contracts
-from sluicegate.config.environment import apply_environment, apply_override
+from sluicegate.config.environment import apply_environment, override
 from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.files.topic_files import include_topics
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.keys import (
-    accepts_none_keyword,
-    annotation_at,
-    is_optional,
-    item_type_of,
-    keys_of,
-    keys_of_section,
-    section_of,
-)
+from sluicegate.config.keys import annotation_at, each_key_of, is_optional, item_of, keys_of, section_of, takes_none
 from sluicegate.config.model import Config
-from sluicegate.config.remarks import config_hints, config_warnings
-from sluicegate.config.validation_words import problems_of_pydantic_errors
+from sluicegate.config.remarks import hints_of, warnings_of
+from sluicegate.config.validation_words import problems_of
 from sluicegate.config.values.json_schema_kinds import Schema
-from sluicegate.config.values.kinds import FILE_VERSION, FileNameNote
-from sluicegate.config.values.quantity import is_none_keyword
+from sluicegate.config.values.kinds import FILE_VERSION, NamesFile
+from sluicegate.config.values.quantity import is_none
 
 _Section = TypeVar("_Section")
 _VERSION = "version"
@@ -61,7 +53,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedConfig:
+class Loaded:
     """A valid configuration and its source.
 
     `warnings` are about probable mistakes, and `hints` about common misunderstandings.
@@ -73,14 +65,14 @@ class LoadedConfig:
     hints: tuple[str, ...]
 
 
-def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[Option] = ()) -> LoadedConfig:
+def load_file(path: FilePath, environment: Mapping[str, str], options: Sequence[Option] = ()) -> Loaded:
     """Read a file, then apply the environment and the options. Raises ConfigError."""
     return load(read_file(path), environment, options, path.parent)
 
 
 def load(
     source: Source, environment: Mapping[str, str], options: Sequence[Option] = (), folder: FilePath | None = None
-) -> LoadedConfig:
+) -> Loaded:
     """Validate a source with the environment and options applied. Raises ConfigError with every problem found.
 
     Relative file names start at `folder`, or at the working directory if it is None.
@@ -89,7 +81,7 @@ def load(
         raise ConfigError(source.problems)
     apply_environment(source, environment)
     for option in options:
-        apply_override(source, option.path, option.value, option.name)
+        override(source, option.path, option.value, option.name)
     _check_version(source)
     include_topics(source, folder if folder is not None else FilePath())
     include_contracts(source, folder if folder is not None else FilePath())
@@ -100,11 +92,11 @@ def load(
     try:
         config = config_of(source.data)
     except InvalidSection as error:
-        problems += problems_of_pydantic_errors(error.details, source, Config)
+        problems += problems_of(error.details, source, Config)
     if problems or config is None:
         raise ConfigError(list(dict.fromkeys(problems)))  # an entry and its copy with a contract have the same problems
-    warnings = (*source.remarks, *config_warnings(config, source))
-    return LoadedConfig(config, source, warnings, tuple(config_hints(config, source)))
+    warnings = (*source.remarks, *warnings_of(config, source))
+    return Loaded(config, source, warnings, tuple(hints_of(config, source)))
 
 
 def _check_version(source: Source) -> None:
@@ -129,14 +121,14 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
     """
     kind = annotation_at(Config, path)
     section = section_of(kind)
-    if isinstance(value, list) and item_type_of(kind) is not None:
+    if isinstance(value, list) and item_of(kind) is not None:
         return [_without_nothing(item, (*path, i), source) for i, item in enumerate(value)]
     if not isinstance(value, dict) or section is None:
         return value
     kept: dict[Any, Any] = {}
     for key, inner in value.items():
         wanted = keys_of(section).get(key)
-        if is_none_keyword(inner) and accepts_none_keyword(wanted):
+        if is_none(inner) and takes_none(wanted):
             continue
         if inner is not None:
             kept[key] = _without_nothing(inner, (*path, key), source)
@@ -151,7 +143,7 @@ def _without_nothing(value: Any, path: Path, source: Source) -> Any:
 
 def _required(kind: Any) -> bool:
     section = section_of(kind)
-    return section is not None and any(key.is_required for key in keys_of_section(section))
+    return section is not None and any(key.is_required for key in each_key_of(section))
 
 
 def config_of(data: Any) -> Config:
@@ -197,16 +189,16 @@ def _resolved(value: Any, path: Path, source: Source, folder: FilePath) -> Any:
     kind = annotation_at(Config, path)
     if isinstance(value, str):
         return str(folder / value) if value and _names_a_file(kind) else value
-    if isinstance(value, list) and item_type_of(kind) is not None:
+    if isinstance(value, list) and item_of(kind) is not None:
         return [_resolved(item, (*path, i), source, folder) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     section = section_of(kind)
-    known = keys_of(section) if section is not None else value if item_type_of(kind) is not None else {}
+    known = keys_of(section) if section is not None else value if item_of(kind) is not None else {}
     return {key: _resolved(held, (*path, key), source, folder) if key in known else held for key, held in value.items()}
 
 
 def _names_a_file(kind: Any) -> bool:
     if get_origin(kind) is Annotated:
-        return any(isinstance(note, FileNameNote) for note in get_args(kind)[1:])
+        return any(isinstance(note, NamesFile) for note in get_args(kind)[1:])
     return get_origin(kind) in (Union, UnionType) and any(map(_names_a_file, get_args(kind)))

@@ -16,7 +16,7 @@ class SectionMistakes(ValueError):
         super().__init__("; ".join(message for _, message in self.found))
 
 
-def raise_section_mistakes(found: Iterable[Mistake]) -> None:
+def raise_all(found: Iterable[Mistake]) -> None:
     """Raise SectionMistakes if there are any mistakes."""
     mistakes = list(found)
     if mistakes:

@@ -10,16 +10,16 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.dead_letter_topics import DeadLetterMapping
+from sluicegate.config.dead_letter_topics import MappedDeadLetters
 from sluicegate.config.files.source import Path
 from sluicegate.config.limits import Limits
 from sluicegate.config.listen import Listen
-from sluicegate.config.mistakes import Mistake, raise_section_mistakes
+from sluicegate.config.mistakes import Mistake, raise_all
 from sluicegate.config.otel import Otel
 from sluicegate.config.quotas import Quota, check_quota_names
 from sluicegate.config.registries import Registry
 from sluicegate.config.requests import Exempt, RequestRule, check_request_names
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.state import StateTopics
 from sluicegate.config.teams import ClientOwner, ContractFiles, Floor, TopicFiles
 from sluicegate.config.topic_policies import TopicPolicies
@@ -75,23 +75,23 @@ _MOST_LETTER_TOPICS = 20
 class Admin:
     """The admin endpoint: /metrics, /livez, /readyz and the web UI."""
 
-    listen: ListenAddress | None = described_key(
+    listen: ListenAddress | None = described(
         "The address of `/metrics`, `/livez`, `/readyz` and the [web UI](web-ui.md). Default: no admin endpoint.",
         default=None,
     )
-    web_ui: Flag = described_key(
+    web_ui: Flag = described(
         "Whether the web UI is served at `/`. Without a token it is served only on a loopback address.",
         default=True,
         formerly="page",
     )
-    token: Secret | None = described_key(
+    token: Secret | None = described(
         "The token for the web UI. `/metrics`, `/livez` and `/readyz` need no token.",
         default=None,
     )
-    token_file: FileName | None = described_key(
+    token_file: FileName | None = described(
         "The file with the token, instead of `token`. The proxy reads it for each request.", default=None
     )
-    dead_letters: Names = described_key(
+    dead_letters: Names = described(
         "The topics of dead letters that the web UI shows, at most 20. The proxy reads them with its own login when "
         "somebody opens the view ([dead letters](web-ui.md#dead-letters)). Needs `pip install 'sluicegate[topic]'`. "
         "Default: no topics.",
@@ -117,30 +117,30 @@ class Violations:
     logged.
     """
 
-    file: WrittenFileName | None = described_key(
+    file: WrittenFileName | None = described(
         "The file to which events are written. A relative path is relative to the working directory, which must be "
         "writable (a volume, if the root file system is read-only). Default: events are only logged.",
         default=None,
         corrections=dict.fromkeys(ON, "violations.jsonl") | dict.fromkeys(OFF, LEAVE_OUT),
         misnomers={"path": "file: {value}"},
     )
-    topic: TopicName | None = described_key(
+    topic: TopicName | None = described(
         "The topic in the upstream cluster to which events are written, in addition to or instead of the file. "
         "Needs `pip install 'sluicegate[topic]'`. Default: no topic.",
         default=None,
         corrections=dict.fromkeys(ON, "sluicegate-violations") | dict.fromkeys(OFF, LEAVE_OUT),
     )
-    format: Literal["json", "cloudevents"] = described_key(
+    format: Literal["json", "cloudevents"] = described(
         "The format of events: `json` writes the event itself, `cloudevents` writes it in the JSON format of "
         "CloudEvents 1.0.",
         default="json",
     )
-    max_file_bytes: Bytes = described_key(
+    max_file_bytes: Bytes = described(
         "The size at which the file is renamed to `NAME.1`. The renamed file replaces the previous one.",
         default=1 << 30,
     )
-    max_records: NoneOrMore = described_key("The maximum number of bad records that one event lists.", default=10)
-    queue_size: OneOrMore = described_key(
+    max_records: NoneOrMore = described("The maximum number of bad records that one event lists.", default=10)
+    queue_size: OneOrMore = described(
         "The maximum number of events that wait to be written. Further events are dropped and counted.", default=10_000
     )
 
@@ -154,21 +154,21 @@ class Violations:
 class Log:
     """The format and level of log lines."""
 
-    format: Literal["auto", "json", "pretty"] = described_key(
+    format: Literal["auto", "json", "pretty"] = described(
         "The log format. `auto` is `pretty` on a terminal, otherwise `json`.", default="auto"
     )
-    level: Literal["debug", "info", "warning", "error"] = described_key(
+    level: Literal["debug", "info", "warning", "error"] = described(
         "The lowest level that is logged. `debug` traces every connection: its client, each request's API, version "
         "and size, the error codes of responses, pauses, and the side that closed it. No level logs a payload or a "
         "secret.",
         default="info",
     )
-    client_id: Text | None = described_key(
+    client_id: Text | None = described(
         "The client id whose connections are traced at any `log.level`.", default=None, formerly="client"
     )
 
     @property
-    def traces_connections(self) -> bool:
+    def follows_connections(self) -> bool:
         """Return whether connections are traced, which is the only use of level debug."""
         return self.level == "debug" or self.client_id is not None
 
@@ -177,85 +177,83 @@ class Log:
 class Config:
     """The whole file. `topics` also contains the entries of `topic_files`, after the file's own."""
 
-    upstream: Upstream = described_key("The cluster behind the proxy.")
-    listen: Listen = described_key("The addresses on which clients connect.")
-    admin: Admin = described_key("The admin endpoint.", default=Admin())
-    defaults: TopicKeys = described_key(
+    upstream: Upstream = described("The cluster behind the proxy.")
+    listen: Listen = described("The addresses on which clients connect.")
+    admin: Admin = described("The admin endpoint.", default=Admin())
+    defaults: TopicKeys = described(
         "Default values for all topics. The default `none` means a broker's default: CreateTime, 9223372036854775807 "
         "for both time bounds, delete, and the broker's `max.message.bytes`. The other defaults are `checks: all` and "
         "`mode: reject`.",
         default=TopicKeys(),
     )
-    floor: tuple[Floor, ...] = described_key(
+    floor: tuple[Floor, ...] = described(
         "Policies that no entry of `topics` can weaken, in any file. For each key, the stricter "
         "value applies. The first entry with a pattern that matches the topic name applies "
         "([policy files](policy-files.md#the-floor)).",
         default=(),
     )
-    topics: tuple[Topic, ...] = described_key(
+    topics: tuple[Topic, ...] = described(
         "The first entry with a pattern that matches the whole topic name applies; keys that it does not set come "
         "from `defaults`.",
         default=(),
     )
-    requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described_key(
+    requests: Annotated[tuple[RequestRule, ...], AfterValidator(check_request_names)] = described(
         "Rules about Produce requests and their clients ([rules](rules.md#rules-about-requests)). Every matching rule "
         "applies.",
         default=(),
     )
-    exempt: tuple[Exempt, ...] = described_key(
+    exempt: tuple[Exempt, ...] = described(
         "Clients that are not validated. No rule and no bound applies to them except the broker's own "
         "([policies](policies.md#clients-that-are-exempt)).",
         default=(),
     )
-    quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described_key(
+    quotas: Annotated[tuple[Quota, ...], AfterValidator(check_quota_names)] = described(
         "The rates of Produce requests for each client or topic, and the number of connections for each client "
         "([quotas](quotas.md)). The first matching quota applies, for the client and for the topic.",
         default=(),
     )
-    registries: dict[Text, Registry] = described_key(
-        "Schema registries, by the name that rules use.", default_factory=dict
-    )
-    violations: Violations = described_key(
+    registries: dict[Text, Registry] = described("Schema registries, by the name that rules use.", default_factory=dict)
+    violations: Violations = described(
         "[Violation events](violations.md), one JSON object for each batch with a violation.", default=Violations()
     )
-    otel: Otel | None = described_key(
+    otel: Otel | None = described(
         "[OpenTelemetry](how-to/opentelemetry.md): metrics and traces by OTLP over HTTP. Needs `pip install "
         "'sluicegate[otel]'`. Default: none.",
         default=None,
     )
-    state: StateTopics | None = described_key(
+    state: StateTopics | None = described(
         "The topics through which the proxies of one cluster share their suspensions "
         "([shared state](shared-state.md)). Default: each proxy has its own.",
         default=None,
     )
-    limits: Limits = described_key(
+    limits: Limits = described(
         "Limits on the memory, time and connections that clients can use. Errors name the key.",
         default=Limits(),
     )
-    log: Log = described_key("The format and the level of log lines.", default=Log())
-    on_internal_error: Literal["close", "forward"] = described_key(
+    log: Log = described("The format and the level of log lines.", default=Log())
+    on_internal_error: Literal["close", "forward"] = described(
         "What happens to a Produce request that cannot be validated because of a bug in sluicegate: `close` closes "
         "the connection, `forward` forwards the request unvalidated and logs it.",
         default="close",
         formerly="on.internal.error",
     )
-    drain_timeout_seconds: Seconds = described_key(
+    drain_timeout_seconds: Seconds = described(
         "The time that requests in flight have to finish after SIGTERM. The proxy accepts no new connections during "
         "it.",
         default=30,
         formerly="drain_seconds",
     )
-    workers: Workers = described_key(
+    workers: Workers = described(
         "The number of worker processes. They share the ports (SO_REUSEPORT), one admin endpoint and summed "
         "metrics. A worker that dies is restarted and counted (`sluicegate_worker_restarts_total`).",
         default=1,
     )
-    version: FileVersion = described_key(
+    version: FileVersion = described(
         "The version of this file's format. A sluicegate that is too old for the version reports this, instead of "
         "unknown keys ([upgrade](how-to/upgrade.md)).",
         default=FILE_VERSION,
     )
-    topic_files: TopicFiles = described_key(
+    topic_files: TopicFiles = described(
         "Further files with entries of `topics`. Their entries are appended to the entries of this file, in the "
         "order of file names ([policy files](policy-files.md)). An item is a section, or only its `path`, for "
         "example `policies/*.yaml`.",
@@ -263,26 +261,26 @@ class Config:
         formerly="topics_from",
     )
 
-    topic_policies: tuple[TopicPolicies, ...] = described_key(
+    topic_policies: tuple[TopicPolicies, ...] = described(
         "The keys of policies that the owners of topics set in the cluster, as topic settings with the prefix "
         "`sluicegate.` ([policies as topic settings](topic-policies.md)). Needs `state`. Default: none.",
         default=(),
     )
 
-    contracts: ContractFiles = described_key(
+    contracts: ContractFiles = described(
         "Data contracts (Open Data Contract Standard 3; AsyncAPI 2 and 3), which add rules and an owner to their "
         "topics ([data contracts](how-to/data-contracts.md)). An item is a section, or only its `path`, for example "
         "`contracts/*.odcs.yaml`. Needs `pip install 'sluicegate[rules]'`.",
         default=(),
     )
 
-    client_owners: tuple[ClientOwner, ...] = described_key(
+    client_owners: tuple[ClientOwner, ...] = described(
         "The owners of clients, by principal or client id. A violation of a topic without an owner names the owner "
         "of the client.",
         default=(),
     )
 
-    dead_letter_topics: tuple[DeadLetterMapping, ...] = described_key(
+    dead_letter_topics: tuple[MappedDeadLetters, ...] = described(
         "Topics of dead letters whose writer `sluicegate dead-letters` does not know, with the meaning of their "
         "headers ([dead letters](dead-letters.md#topics-of-other-writers)). The first entry with a pattern that "
         "matches applies. The proxy does not use it.",
@@ -292,7 +290,7 @@ class Config:
     def check(self) -> None:
         """Check rules that involve several sections. Raises ValueError."""
         written_topics = mistakes_in_written_topics(self.topics, self.violations.topic, self.state)
-        raise_section_mistakes([*self._unknown_registries(), *self._rules_with_names_of_the_floor(), *written_topics])
+        raise_all([*self._unknown_registries(), *self._rules_with_names_of_the_floor(), *written_topics])
         if self.topic_policies and self.state is None:
             raise ValueError("topic_policies: topic settings are kept in the topic of state; add state: {topic: ...}")
         if self.workers > 1 and not hasattr(socket, "SO_REUSEPORT"):
@@ -337,20 +335,20 @@ class Config:
         }
         for key, brokers in named.items():
             for node_id in brokers:
-                unavailable = self.why_broker_has_no_client_address(node_id)
+                unavailable = self.why_no_client_address(node_id)
                 if unavailable is not None:
                     raise ValueError(f"{key}: {'; '.join(unavailable)}")
 
-    def why_broker_has_no_client_address(self, node_id: int) -> tuple[str, str] | None:
+    def why_no_client_address(self, node_id: int) -> tuple[str, str] | None:
         """Return why broker `node_id` can have no address for clients, and the remedy. Return None if it can."""
         listen, admin = self.listen, self.admin.listen
-        unavailable = listen.why_broker_has_no_client_address(node_id)
+        unavailable = listen.why_no_client_address(node_id)
         if unavailable is not None or listen.broker_host is not None:
             return unavailable
         taken = {listen.bootstrap.port: "listen.bootstrap"}
         if admin is not None and admin.host == listen.bootstrap.host:
             taken[admin.port] = "admin.listen"
-        port = listen.port_of_broker(node_id)
+        port = listen.port_of(node_id)
         if port not in taken:
             return None
         return (
@@ -362,11 +360,11 @@ class Config:
         """Return this configuration with the policies of another one."""
         return replace(self, **{key: getattr(other, key) for key in POLICIES})
 
-    def share_of_one_worker(self, bootstrap: HostPort) -> "Config":
+    def of_one_worker(self, bootstrap: HostPort) -> "Config":
         """Return one worker's configuration, with its share of each limit and without the supervisor's tasks."""
         limits, share_of = self.limits, self._share_of
         listen = replace(self.listen, bootstrap=bootstrap)
-        otel = None if self.otel is None else self.otel.share_of_one_worker(self.workers)
+        otel = None if self.otel is None else self.otel.of_one_worker(self.workers)
         shared = replace(
             limits,
             max_buffered_bytes=max(limits.max_frame_bytes, limits.max_buffered_bytes // self.workers),

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import is_https, url_validator
+from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Secret, Text
 from sluicegate.config.values.password import Password, check_one_source
 
@@ -22,20 +22,20 @@ def _client_id(text: str) -> str:
 class OauthClient:
     """OAuth 2.0 client credentials (RFC 6749, 4.4). The proxy requests a token, and a new one before it expires."""
 
-    token_url: Annotated[Text, AfterValidator(url_validator("https://login.internal/oauth2/token"))] = described_key(
+    token_url: Annotated[Text, AfterValidator(url_like("https://login.internal/oauth2/token"))] = described(
         "The URL of the token endpoint, for example `https://login.internal/oauth2/token`.",
         misnomers=dict.fromkeys(("token_endpoint", "token_endpoint_url", "endpoint"), "token_url: {value}"),
     )
-    client_id: Annotated[Text, AfterValidator(_client_id)] = described_key("The client id.")
-    client_secret: Secret | None = described_key(
+    client_id: Annotated[Text, AfterValidator(_client_id)] = described("The client id.")
+    client_secret: Secret | None = described(
         "The client secret. Set exactly one of `client_secret` and `client_secret_file`.", default=None
     )
-    client_secret_file: FileName | None = described_key(
+    client_secret_file: FileName | None = described(
         "The file with the client secret, instead of `client_secret`. The proxy reads it for each request.",
         default=None,
     )
-    scope: Text | None = described_key("The requested scope. Default: the endpoint's default.", default=None)
-    tls: ServerTls | None = described_key("TLS towards the token endpoint. Default: the system's CAs.", default=None)
+    scope: Text | None = described("The requested scope. Default: the endpoint's default.", default=None)
+    tls: ServerTls | None = described("TLS towards the token endpoint. Default: the system's CAs.", default=None)
 
     def __post_init__(self) -> None:
         check_one_source("client_secret", self.client_secret, self.client_secret_file)

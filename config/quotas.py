@@ -1,7 +1,7 @@
 """The section `quotas`: how much clients may produce, or topics receive (docs/quotas.md)."""
 
-from sluicegate.config.mistakes import raise_section_mistakes
-from sluicegate.config.section import described_key, section
+from sluicegate.config.mistakes import raise_all
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import Bytes, OneOrMore, Pattern, Text, TopicPattern
 
 _LIMITS = ("bytes_per_second", "requests_per_second", "connections")
@@ -15,27 +15,27 @@ class Quota:
     topic over all clients. The first matching quota applies, for the client and for the topic.
     """
 
-    name: Text = described_key("The name of the quota in metrics and log lines.")
-    client_id: Pattern | None = described_key(
+    name: Text = described("The name of the quota in metrics and log lines.")
+    client_id: Pattern | None = described(
         "A pattern of client ids. Each matching client id has its own quota.", default=None
     )
-    principal: Pattern | None = described_key(
+    principal: Pattern | None = described(
         "A pattern of principals, for example `User:*`. Each principal has its own quota. With `client_id`, each "
         "combination of a client id and a principal has its own quota.",
         default=None,
     )
-    topic: TopicPattern | None = described_key(
+    topic: TopicPattern | None = described(
         "A pattern of topic names. Each matching topic has its own quota. Cannot be combined with `client_id` or "
         "`principal`.",
         default=None,
     )
-    bytes_per_second: Bytes | None = described_key(
+    bytes_per_second: Bytes | None = described(
         "The maximum rate of Produce bytes. Clients above it are throttled.", default=None
     )
-    requests_per_second: OneOrMore | None = described_key(
+    requests_per_second: OneOrMore | None = described(
         "The maximum rate of Produce requests. Clients above it are throttled.", default=None
     )
-    connections: OneOrMore | None = described_key(
+    connections: OneOrMore | None = described(
         "The maximum number of connections that send Produce requests. Each further connection is closed at its "
         "first Produce request.",
         default=None,
@@ -61,6 +61,6 @@ def check_quota_names(quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:
     seen: set[str] = set()
     for i, quota in enumerate(quotas):
         if quota.name in seen:
-            raise_section_mistakes([((i, "name"), f"two quotas are named {quota.name}; names must be unique")])
+            raise_all([((i, "name"), f"two quotas are named {quota.name}; names must be unique")])
         seen.add(quota.name)
     return quotas

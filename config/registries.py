@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.oauth import OauthClient
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import is_https, url_validator
+from sluicegate.config.values.http import is_https, url_like
 from sluicegate.config.values.kinds import FileName, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one_source
 
@@ -29,59 +29,59 @@ def _region(name: str) -> str:
 class Registry:
     """A schema registry and the proxy's login there."""
 
-    type: Literal["confluent", "apicurio", "glue"] = described_key(
+    type: Literal["confluent", "apicurio", "glue"] = described(
         "The API of the registry and the framing of schema ids: `confluent` (which other registries support too), "
         "`apicurio` (its native API and ids) or `glue` (AWS Glue Schema Registry).",
         default="confluent",
     )
-    id: Literal["globalId", "contentId"] = described_key(
+    id: Literal["globalId", "contentId"] = described(
         "The id that serializers write before the data, with `apicurio` (`apicurio.registry.use-id`).",
         default="globalId",
     )
-    url: Annotated[Text, AfterValidator(url_validator("https://registry.internal:8081"))] | None = described_key(
+    url: Annotated[Text, AfterValidator(url_like("https://registry.internal:8081"))] | None = described(
         "The URL of the API, for example `https://registry.internal:8081`, or "
         "`https://registry.internal:8080/apis/registry/v2` for Apicurio's native API. Required unless the type is "
         "`glue`.",
         default=None,
     )
-    folder: FileName | None = described_key(
+    folder: FileName | None = described(
         "A folder of schemas, with `glue`. Its files are named `UUID.avsc`, `UUID.json` and `UUID.proto`, with the "
         "UUID of a schema's version. The proxy then sends no requests.",
         default=None,
     )
-    region: Annotated[Text, AfterValidator(_region)] | None = described_key(
+    region: Annotated[Text, AfterValidator(_region)] | None = described(
         "The AWS region, with `glue`, for example `eu-west-1`. The proxy finds credentials in the same places as AWS's "
         "SDKs. Set `url` for another endpoint. Needs `pip install 'sluicegate[aws]'`.",
         default=None,
     )
-    registry: Text | None = described_key(
+    registry: Text | None = described(
         "The name of the registry, with `glue` and `region`. Default: schemas of every registry are accepted.",
         default=None,
     )
-    context: Annotated[Text, AfterValidator(_context)] | None = described_key(
+    context: Annotated[Text, AfterValidator(_context)] | None = described(
         "The context of schema ids and subjects, for example `.staging`. Default: the registry's default context, "
         "or any other context that has the id.",
         default=None,
     )
-    message_indexes: Literal["required", "optional"] = described_key(
+    message_indexes: Literal["required", "optional"] = described(
         "Whether Protobuf data may lack the message indexes after the schema id, with `confluent`. With `optional`, "
         "the proxy reads such data, which kafkajs's serializer writes, as the first message of the schema.",
         default="required",
     )
-    username: Text | None = described_key("The user name for HTTP basic authentication.", default=None)
-    password: Secret | None = described_key("The password for HTTP basic authentication.", default=None)
-    password_file: FileName | None = described_key("The file with the password, instead of `password`.", default=None)
-    token: Secret | None = described_key("The bearer token, instead of a user name.", default=None)
-    token_file: FileName | None = described_key(
+    username: Text | None = described("The user name for HTTP basic authentication.", default=None)
+    password: Secret | None = described("The password for HTTP basic authentication.", default=None)
+    password_file: FileName | None = described("The file with the password, instead of `password`.", default=None)
+    token: Secret | None = described("The bearer token, instead of a user name.", default=None)
+    token_file: FileName | None = described(
         "The file with the bearer token, instead of `token`. The proxy reads it for each request.", default=None
     )
-    oauth: OauthClient | None = described_key(
+    oauth: OauthClient | None = described(
         "OAuth 2.0 client credentials, with which the proxy requests bearer tokens. Default: `username` or `token`, if "
         "set.",
         default=None,
     )
-    tls: ServerTls | None = described_key("TLS towards the registry. Default: the system's CAs.", default=None)
-    refresh_seconds: Seconds = described_key(
+    tls: ServerTls | None = described("TLS towards the registry. Default: the system's CAs.", default=None)
+    refresh_seconds: Seconds = described(
         "The time after which the proxy looks a schema and its subject up again, in the background.", default=60
     )
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from sluicegate.config.bounds_in_seconds import bounds_probably_in_seconds
+from sluicegate.config.bounds_in_seconds import probable_seconds
 from sluicegate.config.files.source import Path, Source, printable
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE, Topic, TopicKeys
@@ -25,7 +25,7 @@ DECLARE = (
     "OAUTHBEARER set listen.sasl.oauthbearer.sub.claim.name, or listen.oauth.username.claim if the brokers use "
     "Strimzi's login handler"
 )
-_ATTRIBUTES = {key.name: key.attribute for key in keys_of_section(Topic)}
+_ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 _WITHOUT_EFFECT = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
 _DEPRECATED = "message.timestamp.difference.max.ms"
 # The maximum number of patterns with the same prefix to compare, and the maximum length of a prefix.
@@ -33,7 +33,7 @@ _MAX_COMPARED, _MAX_BEGINNING = 100, 249
 _MOST_STATEMENTS = 50
 
 
-def config_warnings(config: Config, source: Source) -> Iterator[str]:
+def warnings_of(config: Config, source: Source) -> Iterator[str]:
     """Yield the probable mistakes."""
     sections: list[tuple[Path, Any]] = [(("defaults",), config.defaults)]
     sections += [(("topics", i), topic) for i, topic in enumerate(config.topics)]
@@ -60,7 +60,7 @@ def config_warnings(config: Config, source: Source) -> Iterator[str]:
                 "affects only `sluicegate dead-letters`: without violations.file and violations.topic, no event has "
                 "samples",
             )
-    for path, words in bounds_probably_in_seconds(config, source):
+    for path, words in probable_seconds(config, source):
         yield _message(source, path, words)
     yield from _below_the_floor(config, source)
     yield from _shadowed(config, source)
@@ -68,9 +68,9 @@ def config_warnings(config: Config, source: Source) -> Iterator[str]:
     yield from _taken_ports(config, source)
     yield from _own_addresses(config, source)
     yield from _impossible_principals(config, source)
-    named = first_key_with_principal(config)
+    named = named_principal(config)
     is_mapped = config.listen.principal_mapping_rules is not None  # the pattern may mean a certificate's principal
-    if named is not None and not config.listen.declares_principal_derivation and not is_mapped:
+    if named is not None and not config.listen.declares_principals and not is_mapped:
         yield _message(source, named, f"depends on a principal, and {UNDECLARED}. {DECLARE}")
 
 
@@ -138,7 +138,7 @@ def _principals(config: Config) -> Iterator[tuple[Path, str]]:
     yield from ((path, pattern) for path, pattern in patterns if pattern is not None)
 
 
-def first_key_with_principal(config: Config) -> Path | None:
+def named_principal(config: Config) -> Path | None:
     """Return the key of the first policy that depends on a login's principal, or None."""
     for i, exemption in enumerate(config.exempt):
         if exemption.principal is not None and _may_be_a_login(exemption.principal):
@@ -152,7 +152,7 @@ def first_key_with_principal(config: Config) -> Path | None:
             return "quotas", i, "principal"
     for path, keys in config.sections_with_rules():
         for i, each in enumerate(keys.rules or ()):
-            if each.depends_on_principal:
+            if each.names_principals:
                 return (*path, "rules", i, "cel")
     for i, owned in enumerate(config.client_owners):
         if owned.principal is not None and _may_be_a_login(owned.principal):
@@ -169,7 +169,7 @@ def _may_be_a_login(pattern: str) -> bool:
     return _LOGIN.startswith(begins) or (begins.startswith(_LOGIN) and _OF_A_CERTIFICATE.match(begins) is None)
 
 
-def config_hints(config: Config, source: Source) -> Iterator[str]:
+def hints_of(config: Config, source: Source) -> Iterator[str]:
     """Yield hints for common misunderstandings."""
     for i, topic in enumerate(config.topics):
         meant = probably_intended_glob(topic.match)
@@ -238,7 +238,7 @@ def _shadowed_quotas(config: Config, source: Source) -> Iterator[str]:
 def _taken_ports(config: Config, source: Source) -> Iterator[str]:
     """Yield warnings about ports that are configured twice."""
     admin, listen = config.admin.listen, config.listen
-    if listen.broker_host is None and (node_id := listen.broker_at_port(listen.bootstrap.port, _NEAR)) is not None:
+    if listen.broker_host is None and (node_id := listen.broker_at(listen.bootstrap.port, _NEAR)) is not None:
         words = f"is the port that broker {node_id} would get (listen.broker_port_base): clients cannot reach it"
         yield _message(source, ("listen", "bootstrap"), words)
     if admin is None or admin.port == 0 or listen.bootstrap.port == 0:
@@ -247,7 +247,7 @@ def _taken_ports(config: Config, source: Source) -> Iterator[str]:
         return
     if admin.port == listen.bootstrap.port:
         yield _message(source, ("admin", "listen"), "is also the port of listen.bootstrap: only one of them can listen")
-    elif listen.broker_host is None and (node_id := listen.broker_at_port(admin.port, _NEAR)) is not None:
+    elif listen.broker_host is None and (node_id := listen.broker_at(admin.port, _NEAR)) is not None:
         yield _message(
             source, ("admin", "listen"), f"is the port that broker {node_id} would get (listen.broker_port_base)"
         )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import MODES, Bytes, Flag, Pattern, Text, TopicPattern, TopicPatternList
 
 _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "software")
@@ -14,11 +14,11 @@ _CHECKS = ("acks", "codecs", "idempotent", "client_id", "max_batch_bytes", "soft
 class RequestMatch:
     """The batches to which a rule applies. A batch must match every pattern that is set."""
 
-    topics: TopicPattern | None = described_key(
+    topics: TopicPattern | None = described(
         "A pattern of topic names, as in `topics[].match`.", default=None, misnomers={"topic": "topics: {value}"}
     )
-    client_id: Pattern | None = described_key("A pattern of client ids.", default=None)
-    principal: Pattern | None = described_key("A pattern of principals, for example `User:*`.", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
+    principal: Pattern | None = described("A pattern of principals, for example `User:*`.", default=None)
 
 
 def _has_numbers(version: str) -> str:
@@ -28,46 +28,44 @@ def _has_numbers(version: str) -> str:
 
 
 @section
-class MinimumSoftwareVersion:
+class Software:
     """A client library, by its name in ApiVersions requests, and its minimum version."""
 
-    name: Pattern = described_key("A pattern of library names, for example `librdkafka` or `apache-kafka-java`.")
-    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described_key("The lowest version that is accepted.")
+    name: Pattern = described("A pattern of library names, for example `librdkafka` or `apache-kafka-java`.")
+    min_version: Annotated[Text, AfterValidator(_has_numbers)] = described("The lowest version that is accepted.")
 
 
 @section
 class RequestRule:
     """A rule about the Produce request of a batch. Keys that are not set check nothing."""
 
-    name: Text = described_key("The name of the rule in responses, events, log lines and metrics.")
-    mode: Literal["reject", "observe"] = described_key(
+    name: Text = described("The name of the rule in responses, events, log lines and metrics.")
+    mode: Literal["reject", "observe"] = described(
         "What happens to the batches of a request that violates the rule: `reject` rejects them, `observe` only "
         "reports the violation.",
         default="reject",
         corrections=MODES,
     )
-    match: RequestMatch = described_key(
+    match: RequestMatch = described(
         "The batches to which the rule applies. A batch must match every pattern that is set.", default=RequestMatch()
     )
-    acks: tuple[Literal["all", "1", "0"], ...] | None = described_key(
+    acks: tuple[Literal["all", "1", "0"], ...] | None = described(
         "The values of `acks` that are accepted.", default=None, corrections={"-1": "all", "leader": "1", "none": "0"}
     )
-    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described_key(
+    codecs: tuple[Literal["none", "gzip", "snappy", "lz4", "zstd"], ...] | None = described(
         "The compression codecs that are accepted.",
         default=None,
         corrections={"uncompressed": "none", "zst": "zstd", "zstandard": "zstd", "gz": "gzip"},
         misnomers={"compression": "codecs: [{value}]", "compression.type": "codecs: [{value}]"},
     )
-    idempotent: Flag = described_key(
+    idempotent: Flag = described(
         "Whether producers must be idempotent.",
         default=False,
         misnomers={"enable.idempotence": "idempotent: {value}", "idempotence": "idempotent: {value}"},
     )
-    client_id: Pattern | None = described_key("A pattern that the client id must match.", default=None)
-    max_batch_bytes: Bytes | None = described_key(
-        "The maximum size of a batch as it is sent (compressed).", default=None
-    )
-    software: tuple[MinimumSoftwareVersion, ...] = described_key(
+    client_id: Pattern | None = described("A pattern that the client id must match.", default=None)
+    max_batch_bytes: Bytes | None = described("The maximum size of a batch as it is sent (compressed).", default=None)
+    software: tuple[Software, ...] = described(
         "Client libraries, by the name and version in ApiVersions requests. Clients that send none are not checked.",
         default=(),
     )
@@ -81,9 +79,9 @@ class RequestRule:
 class Exempt:
     """Clients that are not validated. A client must match every pattern that is set."""
 
-    principal: Pattern | None = described_key("A pattern of principals, for example `User:mirror-maker`.", default=None)
-    client_id: Pattern | None = described_key("A pattern of client ids.", default=None)
-    topics: TopicPatternList | None = described_key(
+    principal: Pattern | None = described("A pattern of principals, for example `User:mirror-maker`.", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
+    topics: TopicPatternList | None = described(
         "The topics to which the exemption applies, as patterns like those of `topics[].match`. The "
         "[floor](policy-files.md#the-floor) of these topics still applies. Default: all topics, and no floor "
         "applies.",

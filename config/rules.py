@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.content_keys import ContentKeys
-from sluicegate.config.mistakes import raise_section_mistakes
-from sluicegate.config.section import described_key, has_only_defaults, section
+from sluicegate.config.mistakes import raise_all
+from sluicegate.config.section import described, is_unset, section
 from sluicegate.config.values.kinds import MODES, Bytes, Flag, Names, NoneOrMore, OneOrMore, Pattern, Text
 
 _NOT_CHECKS = frozenset({"name", "mode", "on_outage", "on_schema_error", "options"})
@@ -18,29 +18,29 @@ _NOT_CHECKS = frozenset({"name", "mode", "on_outage", "on_schema_error", "option
 class HeaderKeys:
     """Rules about a record's headers. A pattern applies to every header with its name."""
 
-    required: Names = described_key("The names of headers that must be present.", default=())
-    forbidden: Names = described_key("The names of headers that must be absent.", default=())
-    patterns: dict[Text, Pattern] = described_key(
+    required: Names = described("The names of headers that must be present.", default=())
+    forbidden: Names = described("The names of headers that must be absent.", default=())
+    patterns: dict[Text, Pattern] = described(
         "Patterns by header name. The whole value of such a header must match, in UTF-8, if the header is present. "
         "A pattern is a glob, or a regular expression between slashes (RE2 syntax).",
         default_factory=dict,
         formerly="matched",
     )
-    max_count: NoneOrMore | None = described_key("The maximum number of headers.", default=None)
-    max_size: Bytes | None = described_key("The maximum total size of header names and values.", default=None)
+    max_count: NoneOrMore | None = described("The maximum number of headers.", default=None)
+    max_size: Bytes | None = described("The maximum total size of header names and values.", default=None)
 
     def __post_init__(self) -> None:
-        if has_only_defaults(self):
+        if is_unset(self):
             raise ValueError("expected at least one key, such as required: [tenant]")
         both = sorted(set(self.required) & set(self.forbidden))
-        raise_section_mistakes(((), f"header {name} is both required and forbidden") for name in both)
+        raise_all(((), f"header {name} is both required and forbidden") for name in both)
 
 
 @section
 class BatchKeys:
     """Rules about a batch as a whole."""
 
-    max_records: OneOrMore = described_key("The maximum number of records in a batch.")
+    max_records: OneOrMore = described("The maximum number of records in a batch.")
 
 
 def _must_be_true(value: bool) -> bool:
@@ -53,7 +53,7 @@ def _must_be_true(value: bool) -> bool:
 class TimeKeys:
     """Rules about record timestamps."""
 
-    monotonic: Annotated[Flag, AfterValidator(_must_be_true)] = described_key(
+    monotonic: Annotated[Flag, AfterValidator(_must_be_true)] = described(
         "Whether timestamps of each producer and partition must not decrease."
     )
 
@@ -62,46 +62,46 @@ class TimeKeys:
 class Rule:
     """A named rule. A record violates it if it violates any of its parts."""
 
-    name: Text = described_key("The name of the rule in responses, events, log lines and metrics.")
-    mode: Literal["reject", "observe"] = described_key(
+    name: Text = described("The name of the rule in responses, events, log lines and metrics.")
+    mode: Literal["reject", "observe"] = described(
         "What happens to a batch that violates the rule: `reject` rejects it, `observe` only reports the violation.",
         default="reject",
         corrections=MODES,
     )
-    on_outage: Literal["retriable", "forward", "reject"] = described_key(
+    on_outage: Literal["retriable", "forward", "reject"] = described(
         "What happens to a batch while a dependency of the rule (a registry, the rules process) does not respond: "
         "`retriable` rejects it with a retriable error, `forward` forwards it, `reject` rejects it with a fatal "
         "error.",
         default="retriable",
         formerly="on.outage",
     )
-    on_schema_error: Literal["reject", "retriable", "forward"] = described_key(
+    on_schema_error: Literal["reject", "retriable", "forward"] = described(
         "What happens to a record if its schema exists but cannot be compiled or applied, or if a custom rule fails "
         "on it: `reject` rejects the record with a fatal error, `retriable` rejects its batch with a retriable "
         "error, `forward` forwards it.",
         default="reject",
         formerly="on.schema.error",
     )
-    key: ContentKeys | None = described_key("Rules about a record's key.", default=None)
-    value: ContentKeys | None = described_key("Rules about a record's value.", default=None)
-    headers: HeaderKeys | None = described_key("Rules about a record's headers.", default=None)
-    batch: BatchKeys | None = described_key("Rules about a batch as a whole.", default=None)
-    time: TimeKeys | None = described_key("Rules about record timestamps. Only with `mode: observe`.", default=None)
-    cel: Text | None = described_key(
+    key: ContentKeys | None = described("Rules about a record's key.", default=None)
+    value: ContentKeys | None = described("Rules about a record's value.", default=None)
+    headers: HeaderKeys | None = described("Rules about a record's headers.", default=None)
+    batch: BatchKeys | None = described("Rules about a batch as a whole.", default=None)
+    time: TimeKeys | None = described("Rules about record timestamps. Only with `mode: observe`.", default=None)
+    cel: Text | None = described(
         "A CEL expression that must be true. If `value` has an Avro or Protobuf schema, the expression sees the "
         "types of that schema.",
         default=None,
     )
-    entry_point: Text | None = described_key(
+    entry_point: Text | None = described(
         "A custom rule: the name of an installed entry point of the group `sluicegate.rules`.", default=None
     )
-    options: dict[Text, Any] = described_key("The arguments of the custom rule. Values are text.", default_factory=dict)
+    options: dict[Text, Any] = described("The arguments of the custom rule. Values are text.", default_factory=dict)
 
     def __post_init__(self) -> None:
-        raise_section_mistakes(((), message) for message in self._mistakes())
+        raise_all(((), message) for message in self._mistakes())
 
     @property
-    def depends_on_principal(self) -> bool:
+    def names_principals(self) -> bool:
         """Return whether the rule's expression reads the client's principal."""
         return self.cel is not None and "client.principal" in self.cel
 
@@ -118,7 +118,7 @@ class Rule:
             )
 
 
-def check_rule_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def check_names(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Check that names are unique within a topic, because responses and metrics use them. Raises ValueError."""
     seen: set[str] = set()
     for rule in rules:

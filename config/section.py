@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _Made = TypeVar("_Made")
 
 
-def described_key(
+def described(
     description: str,
     *,
     name: str | None = None,
@@ -34,7 +34,7 @@ def described_key(
     return field(default=default, default_factory=default_factory, metadata=metadata)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(described_key,))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(described,))
 def section(made: type[_Made]) -> type[_Made]:
     """Make a class a section: a group of keys.
 
@@ -50,12 +50,12 @@ def is_section(kind: type) -> bool:
     return hasattr(kind, "__pydantic_config__")
 
 
-def has_only_defaults(section: "DataclassInstance") -> bool:
+def is_unset(section: "DataclassInstance") -> bool:
     """Return whether all keys have their defaults."""
-    return all(getattr(section, each.name) == default_of_field(each) for each in fields(section))
+    return all(getattr(section, each.name) == default_of(each) for each in fields(section))
 
 
-def default_of_field(each: Any) -> Any:
+def default_of(each: Any) -> Any:
     """Return the default of a section's field, or MISSING if the field is required."""
     make: Callable[[], Any] | Any = each.default_factory
     return each.default if make is MISSING else make()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from sluicegate.config.keys import Key, is_list, item_type_of, keys_of_section, section_of, unwrapped
+from sluicegate.config.keys import Key, each_key_of, is_list, item_of, section_of, unwrapped
 from sluicegate.config.section import is_section
 from sluicegate.config.topics import Topic
 
@@ -55,7 +55,7 @@ def _type_of(annotation: Any) -> SettingType:
 
 def _is_json(annotation: Any) -> bool:
     """Return whether the value is a list of sections."""
-    item = item_type_of(annotation)
+    item = item_of(annotation)
     return isinstance(item, type) and is_section(item)
 
 
@@ -67,14 +67,14 @@ def _key(name: str, path: tuple[str, ...], key: Key) -> SettingKey:
 
 def _keys() -> list[SettingKey]:
     found = []
-    for key in keys_of_section(Topic):
+    for key in each_key_of(Topic):
         section = section_of(key.annotation)
         if key.name in _NOT_SETTINGS:
             continue
         if section is None:
             found.append(_key(key.name, (key.name,), key))
             continue
-        inside = keys_of_section(section)
+        inside = each_key_of(section)
         required = [inner.name for inner in inside if inner.is_required]
         for inner in inside:
             name = key.name if required == [inner.name] else f"{key.name}.{inner.name}"

@@ -1,6 +1,6 @@
 """The section `state`: the topics with the state that a cluster's proxies share."""
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import TopicName, WrittenFileName
 
 
@@ -11,20 +11,20 @@ class StateTopics:
     Needs `pip install 'sluicegate[topic]'`.
     """
 
-    topic: TopicName = described_key(
+    topic: TopicName = described(
         "A compacted topic with one partition. Suspensions are written to it and apply to all proxies that name it."
     )
-    history_topic: TopicName | None = described_key(
+    history_topic: TopicName | None = described(
         "A topic with a retention, for the history of changes: the person who made each change, its time, and the "
         "proxies that applied it. Default: the name of `topic` with `-history`.",
         default=None,
     )
-    presence_topic: TopicName | None = described_key(
+    presence_topic: TopicName | None = described(
         "A topic with a short retention, in which each proxy announces itself every 5 s. Default: the name of "
         "`topic` with `-presence`.",
         default=None,
     )
-    snapshot_file: WrittenFileName | None = described_key(
+    snapshot_file: WrittenFileName | None = described(
         "A file with the last known state, with which the proxy can start while the topic cannot be read. Default: "
         "the proxy is not ready until the topic can be read.",
         default=None,

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sluicegate.config.rules import Rule, check_rule_names
-from sluicegate.config.section import described_key, section
+from sluicegate.config.rules import Rule, check_names
+from sluicegate.config.section import described, section
 from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.kinds import (
     MODES,
@@ -26,8 +26,8 @@ from sluicegate.config.values.kinds import (
 class Owner:
     """The team that owns topics, and how to reach it."""
 
-    team: Text = described_key("The name of the team.", misnomers=dict.fromkeys(("name", "group"), "team: {value}"))
-    contact: Text | None = described_key(
+    team: Text = described("The name of the team.", misnomers=dict.fromkeys(("name", "group"), "team: {value}"))
+    contact: Text | None = described(
         "An address, a channel or a link at which people reach the team.",
         default=None,
         misnomers=dict.fromkeys(("email", "mail", "channel", "slack", "url"), "contact: {value}"),
@@ -41,9 +41,9 @@ class Owner:
 class ClientOwner:
     """The owner of clients. Every given pattern must match. The first matching entry names a client's owner."""
 
-    owner: Owner = described_key("The team that owns the clients ([policy files](policy-files.md#owners-of-clients)).")
-    principal: Pattern | None = described_key("A pattern of principals, for example `User:payments-*`.", default=None)
-    client_id: Pattern | None = described_key("A pattern of client ids.", default=None)
+    owner: Owner = described("The team that owns the clients ([policy files](policy-files.md#owners-of-clients)).")
+    principal: Pattern | None = described("A pattern of principals, for example `User:payments-*`.", default=None)
+    client_id: Pattern | None = described("A pattern of client ids.", default=None)
 
     def __post_init__(self) -> None:
         if self.principal is None and self.client_id is None:
@@ -54,23 +54,23 @@ class ClientOwner:
 class TopicFile:
     """Files with entries of `topics`."""
 
-    path: WrittenFileName = described_key(
+    path: WrittenFileName = described(
         "The name of a file, or a glob such as `policies/*.yaml`, relative to this file.",
         misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
     )
-    topics: TopicPatternList | None = described_key(
+    topics: TopicPatternList | None = described(
         "The scope of the files, as patterns like those of `topics[].match`. An entry that is not provably within "
         "one of them is an error. Default: all topics.",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
-    allow: tuple[Literal["exempt", "quotas"], ...] = described_key(
+    allow: tuple[Literal["exempt", "quotas"], ...] = described(
         "The lists that the files may also contain, for topics of the scope: `exempt` with `topics`, and `quotas` "
         "with `topic`. Needs `topics`.",
         default=(),
         misnomers=dict.fromkeys(("may", "grants", "permit", "allowed"), "allow: [{value}]"),
     )
-    owner: Owner | None = described_key(
+    owner: Owner | None = described(
         "The owner of the entries in files that have no `owner` of their own ([policy files](policy-files.md#owners)).",
         default=None,
     )
@@ -92,68 +92,68 @@ def _items(value: Any) -> Any:
 class ContractFile:
     """Data contracts, each of which names its topics."""
 
-    path: WrittenFileName = described_key(
+    path: WrittenFileName = described(
         "The name of a file, or a glob such as `contracts/*.odcs.yaml`, relative to this file.",
         misnomers=dict.fromkeys(("file", "files", "name"), "path: {value}"),
     )
-    topics: TopicPatternList | None = described_key(
+    topics: TopicPatternList | None = described(
         "The scope of the contracts, as patterns like those of `topics[].match`. A topic outside the scope is an "
         "error. Default: all topics.",
         default=None,
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
-    mode: Literal["reject", "observe"] = described_key(
+    mode: Literal["reject", "observe"] = described(
         "The mode of the rules in the contracts: `reject`, or `observe`, which only reports violations.",
         default="reject",
         corrections=MODES,
     )
-    registry: Text | None = described_key(
+    registry: Text | None = described(
         "The name of an entry of `registries`. Records follow its schemas if they are Avro or Protobuf by their "
         "contract.",
         default=None,
     )
-    owner: Owner | None = described_key(
+    owner: Owner | None = described(
         "The owner of topics without an owner of their own whose contract names no team.", default=None
     )
 
 
-ContractFiles = Annotated[tuple[ContractFile, ...], BeforeValidator(_items), schema.SectionsOrStrings()]
-TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.SectionsOrStrings()]
+ContractFiles = Annotated[tuple[ContractFile, ...], BeforeValidator(_items), schema.SectionsOrTexts()]
+TopicFiles = Annotated[tuple[TopicFile, ...], BeforeValidator(_items), schema.SectionsOrTexts()]
 
 
 @section
 class Floor:
     """The weakest policy of the matching topics. An entry with only `match` exempts its topics from the floor."""
 
-    match: TopicPattern = described_key(
+    match: TopicPattern = described(
         "A pattern of topic names, as in `topics[].match`.",
         misnomers=dict.fromkeys(("name", "topic", "pattern", "topics"), "match: {value}"),
     )
-    before_max_ms: TimeBound | None = described_key(
+    before_max_ms: TimeBound | None = described(
         "The highest value that `message.timestamp.before.max.ms` can have for the topics.",
         name="message.timestamp.before.max.ms",
         default=None,
     )
-    after_max_ms: TimeBound | None = described_key(
+    after_max_ms: TimeBound | None = described(
         "The highest value that `message.timestamp.after.max.ms` can have for the topics.",
         name="message.timestamp.after.max.ms",
         default=None,
     )
-    cleanup_policy: Literal["compact"] | None = described_key(
+    cleanup_policy: Literal["compact"] | None = described(
         "`compact` requires a key in every record.", name="cleanup.policy", default=None
     )
-    max_message_bytes: SizeBound | None = described_key(
+    max_message_bytes: SizeBound | None = described(
         "The highest value that `max.message.bytes` can have for the topics.", name="max.message.bytes", default=None
     )
-    mode: Literal["reject", "observe"] | None = described_key(
+    mode: Literal["reject", "observe"] | None = described(
         "The weakest mode. `reject` also replaces `mode: observe`, `mode: mark` and `checks: none`. `observe` "
         "replaces only `checks: none`. Default: the mode of `defaults`.",
         default=None,
         corrections=MODES,
     )
-    framing: Literal["safe", "strict"] | None = described_key(
+    framing: Literal["safe", "strict"] | None = described(
         "The weakest `framing`. Default: the value of `defaults`, or `safe`.", default=None
     )
-    rules: Annotated[tuple[Rule, ...], AfterValidator(check_rule_names)] | None = described_key(
+    rules: Annotated[tuple[Rule, ...], AfterValidator(check_names)] | None = described(
         "Rules that apply before the rules of the topic ([rules](rules.md)).", default=None
     )

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import OFF, ON, FileName, Flag, Patterns, Secret
 from sluicegate.config.values.password import Password, check_one_source
 
@@ -13,31 +13,29 @@ _OF_CA = dict.fromkeys(("ca", "truststore", "ca_certificate"), "ca_file: {value}
 class ListenTls:
     """TLS towards clients."""
 
-    certificate_file: FileName = described_key(
+    certificate_file: FileName = described(
         "The PEM file with the certificate chain that the proxy presents to clients.",
         misnomers=dict.fromkeys(("cert", "certificate", "cert_file"), "certificate_file: {value}"),
     )
-    key_file: FileName = described_key(
+    key_file: FileName = described(
         "The PEM file with the private key of that certificate.",
         misnomers=dict.fromkeys(("key", "private_key"), "key_file: {value}"),
     )
-    key_password: Secret | None = described_key(
-        "The password of the private key, if the key is encrypted.", default=None
-    )
-    key_password_file: FileName | None = described_key(
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
         "The file with the password of the private key, instead of `key_password`.", default=None
     )
-    client_auth: Literal["none", "requested", "required"] = described_key(
+    client_auth: Literal["none", "requested", "required"] = described(
         "Whether clients must present certificates, as with a broker's `ssl.client.auth`.",
         default="none",
         corrections=dict.fromkeys(ON, "required") | dict.fromkeys(OFF, "none") | {"require": "required"},
     )
-    client_ca_file: FileName | None = described_key(
+    client_ca_file: FileName | None = described(
         "The PEM file with the CA certificates that sign client certificates. Required unless `client_auth` is `none`.",
         default=None,
         misnomers=dict.fromkeys(("ca", "ca_file", "truststore"), "client_ca_file: {value}"),
     )
-    allowed_names: Patterns = described_key(
+    allowed_names: Patterns = described(
         "Patterns of names. A client may connect if a name in its certificate matches: its common name or an "
         "alternative name (a host, a mail address, a URI or an IP address). Names are case-sensitive. Needs "
         "`client_auth: required`. Default: every valid certificate is accepted.",
@@ -61,20 +59,18 @@ class ListenTls:
 class UpstreamTls:
     """TLS towards the brokers."""
 
-    ca_file: FileName | None = described_key(
+    ca_file: FileName | None = described(
         "The PEM file with the CA certificates to trust. Default: the system's CAs.", default=None, misnomers=_OF_CA
     )
-    certificate_file: FileName | None = described_key(
+    certificate_file: FileName | None = described(
         "The PEM file with the proxy's certificate chain, for brokers that require client certificates.", default=None
     )
-    key_file: FileName | None = described_key("The PEM file with the private key of that certificate.", default=None)
-    key_password: Secret | None = described_key(
-        "The password of the private key, if the key is encrypted.", default=None
-    )
-    key_password_file: FileName | None = described_key(
+    key_file: FileName | None = described("The PEM file with the private key of that certificate.", default=None)
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
         "The file with the password of the private key, instead of `key_password`.", default=None
     )
-    verify_hostname: Flag = described_key("Whether a broker's certificate must match its host name.", default=True)
+    verify_hostname: Flag = described("Whether a broker's certificate must match its host name.", default=True)
 
     def __post_init__(self) -> None:
         if (self.certificate_file is None) != (self.key_file is None):
@@ -91,17 +87,15 @@ class UpstreamTls:
 class ServerTls:
     """TLS towards a server that is not a broker: a schema registry, a token endpoint or an OTLP collector."""
 
-    ca_file: FileName | None = described_key(
+    ca_file: FileName | None = described(
         "The PEM file with the CA certificates to trust. Default: the system's CAs.", default=None, misnomers=_OF_CA
     )
-    certificate_file: FileName | None = described_key(
+    certificate_file: FileName | None = described(
         "The PEM file with the proxy's certificate chain, for servers that require client certificates.", default=None
     )
-    key_file: FileName | None = described_key("The PEM file with the private key of that certificate.", default=None)
-    key_password: Secret | None = described_key(
-        "The password of the private key, if the key is encrypted.", default=None
-    )
-    key_password_file: FileName | None = described_key(
+    key_file: FileName | None = described("The PEM file with the private key of that certificate.", default=None)
+    key_password: Secret | None = described("The password of the private key, if the key is encrypted.", default=None)
+    key_password_file: FileName | None = described(
         "The file with the password of the private key, instead of `key_password`.", default=None
     )
 

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.setting_keys import PREFIX, SETTING_KEYS, SettingKey
 from sluicegate.config.values import json_schema_kinds as schema
 from sluicegate.config.values.glob_cover import is_within
 from sluicegate.config.values.kinds import Flag, Text, TopicPatternList
-from sluicegate.config.values.near_names import nearest_name
+from sluicegate.config.values.near_names import nearest
 from sluicegate.config.values.quantity import format_quantity
 
 _ALL = "*"
@@ -26,7 +26,7 @@ def _key_names(names: tuple[str, ...]) -> tuple[str, ...]:
     known = [key.short_name for key in SETTING_KEYS.values()]
     for name in short:
         if not any(_covers(name, key) for key in known):
-            close = nearest_name(name, known)
+            close = nearest(name, known)
             hint = f"did you mean {close}?" if close else f"known keys: {', '.join(known)}"
             raise ValueError(f"{format_quantity(name)} is no key of a topic setting; {hint}")
     return short
@@ -42,8 +42,8 @@ KeyNames = Annotated[
     tuple[Text, ...],
     BeforeValidator(_listed),
     AfterValidator(_key_names),
-    schema.schema_note(schema.list_or_comma_separated_schema(schema.TEXT)),
-    schema.AcceptedValues("a key, or a list of keys"),
+    schema.schema_note(schema.one_or_more(schema.TEXT)),
+    schema.Takes("a key, or a list of keys"),
 ]
 
 
@@ -51,16 +51,16 @@ KeyNames = Annotated[
 class TopicPolicies:
     """Keys that the owners of topics set in the cluster, as topic settings with the prefix `sluicegate.`."""
 
-    topics: TopicPatternList = described_key(
+    topics: TopicPatternList = described(
         "The topics, as patterns like those of `topics[].match`.",
         misnomers=dict.fromkeys(("match", "scope", "topic"), "topics: [{value}]"),
     )
-    keys: KeyNames = described_key(
+    keys: KeyNames = described(
         "The keys, for example `mode` or `owner`. `enforce.*` stands for all keys that begin with `enforce.`, and `*` "
         "for all keys ([keys](configuration.md#topic-settings)).",
         misnomers=dict.fromkeys(("allow", "settings", "key"), "keys: [{value}]"),
     )
-    over_files: Flag = described_key(
+    over_files: Flag = described(
         "Whether a topic setting takes precedence over the same key in an entry of `topics`. It always takes "
         "precedence over `defaults`, and never over `floor`.",
         default=False,

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from sluicegate.config.oauth import OauthClient
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.tls import UpstreamTls
-from sluicegate.config.values.json_schema_kinds import AcceptedValues
+from sluicegate.config.values.json_schema_kinds import Takes
 from sluicegate.config.values.kinds import Addresses, BrokerAddress, FileName, Flag, NodeId, Seconds, Secret, Text
 from sluicegate.config.values.password import Password, check_one_source
 
@@ -31,34 +31,30 @@ def _extensions(given: dict[str, str]) -> dict[str, str]:
 class Sasl:
     """The login of the proxy itself, for its own requests to the cluster. Clients log in with their own credentials."""
 
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = described_key(
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = described(
         "The SASL mechanism.", misnomers={"mechanisms": "mechanism: {value}", "sasl.mechanism": "mechanism: {value}"}
     )
-    username: Text | None = described_key(
+    username: Text | None = described(
         "The SASL user name. Required unless the mechanism is OAUTHBEARER.",
         default=None,
         misnomers={"user": "username: {value}"},
     )
-    password: Secret | None = described_key(
+    password: Secret | None = described(
         "The SASL password. Set exactly one of `password` and `password_file`.", default=None
     )
-    password_file: FileName | None = described_key(
-        "The file with the SASL password, instead of `password`.", default=None
-    )
-    oauth: OauthClient | None = described_key(
+    password_file: FileName | None = described("The file with the SASL password, instead of `password`.", default=None)
+    oauth: OauthClient | None = described(
         "OAuth 2.0 client credentials, with OAUTHBEARER. The proxy requests tokens from a token endpoint. Default: "
         "`token_file`.",
         default=None,
     )
-    token_file: FileName | None = described_key(
+    token_file: FileName | None = described(
         "The file with the token, with OAUTHBEARER. Another process replaces the file before the token expires. The "
         "proxy reads it for each login.",
         default=None,
     )
-    extensions: Annotated[dict[Text, Text], AfterValidator(_extensions), AcceptedValues("`{name: value}`")] = (
-        described_key(
-            "SASL extensions by name, with OAUTHBEARER, for example `{logicalCluster: lkc-1}`.", default_factory=dict
-        )
+    extensions: Annotated[dict[Text, Text], AfterValidator(_extensions), Takes("`{name: value}`")] = described(
+        "SASL extensions by name, with OAUTHBEARER, for example `{logicalCluster: lkc-1}`.", default_factory=dict
     )
 
     def __post_init__(self) -> None:
@@ -97,22 +93,22 @@ class Sasl:
 class Upstream:
     """The cluster behind the proxy."""
 
-    bootstrap: Addresses = described_key(
+    bootstrap: Addresses = described(
         "The brokers from which the proxy bootstraps. Each client starts with a different one. The proxy tries the "
         "next broker after 0.5 s without a response (RFC 8305).",
         misnomers=dict.fromkeys(("bootstrap.servers", "bootstrap_servers", "servers"), "bootstrap: {value}"),
     )
-    brokers: dict[NodeId, BrokerAddress] = described_key(
+    brokers: dict[NodeId, BrokerAddress] = described(
         "Broker addresses by node id, for clusters that return them only after a login. Default: the proxy "
         "discovers the addresses.",
         default_factory=dict,
     )
-    tls: UpstreamTls | None = described_key(
+    tls: UpstreamTls | None = described(
         "TLS towards the brokers; `tls: {}` trusts the system's CAs. Default: plaintext.",
         default=None,
         misnomers={"ssl": "tls: {}"},
     )
-    sasl: Sasl | None = described_key(
+    sasl: Sasl | None = described(
         "The login of the proxy itself, for its own requests to the cluster. Clients log in with their own "
         "credentials. The proxy needs DESCRIBE on the cluster and, for `topic_settings`, DESCRIBE_CONFIGS on "
         "topics.",
@@ -123,14 +119,14 @@ class Upstream:
         }
         | {"oauthbearer": "{mechanism: OAUTHBEARER, oauth: {token_url: …, client_id: …, client_secret_file: …}}"},
     )
-    topic_settings: Flag = described_key(
+    topic_settings: Flag = described(
         "Whether the proxy reads topic configurations from the cluster, at the first write to a topic and every "
         "`refresh_seconds`. The stricter of the cluster's and the file's settings applies. If the cluster returns "
         "none, the file alone applies.",
         default=True,
     )
-    connect_timeout_seconds: Seconds = described_key("The timeout of a connection attempt to one address.", default=10)
-    refresh_seconds: Seconds = described_key(
+    connect_timeout_seconds: Seconds = described("The timeout of a connection attempt to one address.", default=10)
+    refresh_seconds: Seconds = described(
         "The interval at which topic configurations are read again. The proxy also checks that the brokers respond, "
         "every 3 s or at this interval if it is shorter.",
         default=30,

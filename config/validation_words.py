@@ -3,19 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from sluicegate.config.corrections import suggested_correction_of, suggested_name_for_unknown_key
+from sluicegate.config.corrections import correction_of, misnomer_of
 from sluicegate.config.files.source import Path, Problem, Source
-from sluicegate.config.keys import (
-    annotation_at,
-    contains_secret,
-    current_key_name,
-    item_type_of,
-    keys_of,
-    keys_of_section,
-    section_of,
-)
+from sluicegate.config.keys import annotation_at, each_key_of, holds_secret, item_of, keys_of, renamed, section_of
 from sluicegate.config.mistakes import SectionMistakes
-from sluicegate.config.values.near_names import nearest_name
+from sluicegate.config.values.near_names import nearest
 from sluicegate.config.values.quantity import format_quantity
 
 _KEY = "[key]"
@@ -23,7 +15,7 @@ _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
 _RENAMED_VALUES = {"refuse": "reject"}
 
 
-def problems_of_pydantic_errors(details: Iterable[Any], source: Source, root: type[Any]) -> list[Problem]:
+def problems_of(details: Iterable[Any], source: Source, root: type[Any]) -> list[Problem]:
     """Return the problems in pydantic's errors. A required key that is only misspelled is not reported as missing.
 
     `root` is the section that describes the whole file.
@@ -40,7 +32,7 @@ def problems_of_pydantic_errors(details: Iterable[Any], source: Source, root: ty
 
 def _meant(path: Path, root: type[Any]) -> Path | None:
     """Return the path of the key that an unknown one probably meant."""
-    close = nearest_name(str(path[-1]), _known_keys(path[:-1], root))
+    close = nearest(str(path[-1]), _known_keys(path[:-1], root))
     return None if close is None else (*path[:-1], close)
 
 
@@ -62,7 +54,7 @@ def _problem_of(detail: Any, source: Source, root: type[Any]) -> Problem:
     place = source.place_of(path)
     kind = detail["type"]
     if kind == _UNKNOWN:
-        if detail["input"] is None and contains_secret(annotation_at(root, path[:-1])):
+        if detail["input"] is None and holds_secret(annotation_at(root, path[:-1])):
             known = ", ".join(_known_keys(path[:-1], root))  # a value in braces looks like a key
             return Problem(source.key_of(path[:-1]), place, f"a key without a value; known keys: {known}")
         return Problem(source.key_of(path), place, _unknown(path, detail["input"], root))
@@ -70,12 +62,12 @@ def _problem_of(detail: Any, source: Source, root: type[Any]) -> Problem:
         empty = path in source.places
         return Problem(source.key_of(path), place, "it is empty" if empty else "this key is required")
     is_renamed = str(detail["input"]) in _RENAMED_VALUES
-    correction = None if is_renamed else suggested_correction_of(path, detail["input"], source.data, root)
+    correction = None if is_renamed else correction_of(path, detail["input"], source.data, root)
     if kind == "value_error":
         message = str(detail["ctx"]["error"])
     else:
         message = _expected(kind, detail, path, root, correction is not None)
-        if kind not in _SHAPES and not contains_secret(annotation_at(root, path)):
+        if kind not in _SHAPES and not holds_secret(annotation_at(root, path)):
             message += f"; found {format_quantity(detail['input'])}"
     return Problem(source.key_of(path), place, message if correction is None else f"{message}; {correction}")
 
@@ -108,7 +100,7 @@ def _expected_shape(kind: str, path: Path, root: type[Any], is_brief: bool) -> s
         return f"expected {shape}"
     if kind == "dataclass_type":
         return f"expected {shape}; known keys: {', '.join(_known_keys(path, root))}"
-    item = section_of(item_type_of(annotation_at(root, path)))
+    item = section_of(item_of(annotation_at(root, path)))
     return f"expected {shape}" + (f", each item beginning with `- {_first_key(item)}:`" if item else "")
 
 
@@ -117,12 +109,12 @@ def _expected_choice(expected: str, found: str) -> str:
     current = _RENAMED_VALUES.get(found)
     if current in known:
         return f"expected {expected}; {found} was renamed to {current}"
-    close = known.get(nearest_name(found.lower(), known) or "")
+    close = known.get(nearest(found.lower(), known) or "")
     return f"expected {expected}" + (f"; did you mean {close}?" if close else "")
 
 
 def _expected_names(path: Path, root: type[Any]) -> str:
-    if section_of(item_type_of(annotation_at(root, path))) is not None:
+    if section_of(item_of(annotation_at(root, path))) is not None:
         return "expected names, each with keys below it"
     return 'expected {node id: "host:port"}' if path[-1] == "brokers" else "expected {name: value}"
 
@@ -131,21 +123,21 @@ def _unknown(path: Path, value: Any, root: type[Any]) -> str:
     known = _known_keys(path[:-1], root)
     word = str(path[-1])
     section = section_of(annotation_at(root, path[:-1]))
-    current = current_key_name(section, word) if section is not None else None
+    current = renamed(section, word) if section is not None else None
     if current is not None:
         return f"no such key; it was renamed to {current}"
-    meant = suggested_name_for_unknown_key(path, value, root)
+    meant = misnomer_of(path, value, root)
     if meant is not None:
         return f"no such key; {meant}"
     nested = [key for key in known if key.startswith(f"{word}.")]
     if nested:
         return f"no such key; dots are part of key names, write {nested[0]}: …; known keys: {', '.join(known)}"
-    close = nearest_name(word, known)
+    close = nearest(word, known)
     return "no such key; " + (f"did you mean {close}?" if close else f"known keys: {', '.join(known)}")
 
 
 def _first_key(section: type[Any]) -> str:
-    required = (key.name for key in keys_of_section(section) if key.is_required)
+    required = (key.name for key in each_key_of(section) if key.is_required)
     return next(required, next(iter(keys_of(section))))
 
 

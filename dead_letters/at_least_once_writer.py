@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
-from sluicegate.dead_letters.delivery_reports import serve_delivery_reports
+from sluicegate.dead_letters.delivery_reports import serve
 from sluicegate.dead_letters.marks import Mark
 from sluicegate.dead_letters.plan import PlannedRecord
 from sluicegate.dead_letters.producing import REJECTIONS, OnDelivery, producer_settings, send_mark, send_record
@@ -82,4 +82,4 @@ class AtLeastOnceWriter:
 def _flush(producer: Producer, errors: Sequence[KafkaError]) -> None:
     """Wait until every record is delivered or has failed: at most librdkafka's delivery timeout (5 minutes)."""
     while len(producer):
-        serve_delivery_reports(lambda: producer.flush(_SECONDS), errors)
+        serve(lambda: producer.flush(_SECONDS), errors)

@@ -43,7 +43,7 @@ class Cause(NamedTuple):
     exact: str
 
 
-def find_cause(letter: Letter) -> Cause:
+def cause_of(letter: Letter) -> Cause:
     """Return the cause of a letter."""
     return _cause(letter.error, letter.rules, letter.stage or "", letter.text)
 
@@ -59,13 +59,13 @@ def _without_variables(text: str) -> tuple[str, str]:
     return _QUOTED.sub(_PART, exact), exact
 
 
-def quoted_strings(cause: Cause) -> tuple[str, ...]:
+def quotes_in(cause: Cause) -> tuple[str, ...]:
     """Return the quoted strings in order: the first `MOST_QUOTES` separately, and all others joined into one."""
     found = _QUOTED.findall(cause.exact)
     return (*found[:MOST_QUOTES], "".join(found[MOST_QUOTES:])) if len(found) > MOST_QUOTES else tuple(found)
 
 
-def replace_quotes(cause: Cause, positions: Collection[int]) -> Cause:
+def without_quotes(cause: Cause, positions: Collection[int]) -> Cause:
     """Return the cause with the quoted strings at the given positions replaced by a placeholder."""
     if not positions:
         return cause

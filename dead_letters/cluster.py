@@ -72,7 +72,7 @@ class Cluster:
             consumer.close()
 
 
-def read_offset_ranges(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
+def ranges_of(consumer: Consumer, topic: str, partitions: int) -> list[Range]:
     """Return the offset range of each of a topic's partitions. Raises ClusterUnavailable."""
     found = []
     for partition in range(partitions):
@@ -84,13 +84,13 @@ def read_offset_ranges(consumer: Consumer, topic: str, partitions: int) -> list[
     return found
 
 
-def read_current_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
+def present_ranges(cluster: Cluster, topic: str) -> tuple[Range, ...]:
     """Return the current offset ranges of a topic's non-empty partitions. Raises ClusterUnavailable."""
     partitions = cluster.topics().get(topic)
     if partitions is None:
         raise ClusterUnavailable(f"there is no topic {topic} that this login may read")
     consumer = cluster.consumer()
     try:
-        return tuple(each for each in read_offset_ranges(consumer, topic, partitions) if each.start < each.end)
+        return tuple(each for each in ranges_of(consumer, topic, partitions) if each.start < each.end)
     finally:
         consumer.close()

@@ -6,7 +6,7 @@ shown.
 
 from sluicegate.dead_letters.letter import Letter
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import extract_matching_records
+from sluicegate.protocol.records.contents import take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
@@ -19,7 +19,7 @@ _NOBODY = Client("", "")
 _OVERHEAD_BYTES = 65_536  # the memory that a record is assumed to need in addition to its bytes
 
 
-def visible_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> RecordSample | None:
+def shown_contents(letter: Letter, policy: TopicPolicy, limits: ValidationLimits) -> RecordSample | None:
     """Return the beginning of the key and of the value, or None if the policy does not allow that."""
     record = letter.record
     if policy.sensitive is not None:
@@ -43,7 +43,7 @@ def _masked_value(letter: Letter, policy: TopicPolicy, limits: ValidationLimits)
     data = memoryview(validated.masked[PLACE].records)
     batch = RecordBatch(data, 0, len(data))
     budget = DecompressionBudget(limits.max_decompressed_bytes, limits.max_record_errors, lambda: None)
-    taken = extract_matching_records(
+    taken = take_records(
         data,
         HEADER_BYTES,
         batch.end,

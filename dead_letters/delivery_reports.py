@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from confluent_kafka import KafkaError, KafkaException
 
 
-def serve_delivery_reports(call: Callable[[], object], failed: Sequence[KafkaError]) -> None:
+def serve(call: Callable[[], object], failed: Sequence[KafkaError]) -> None:
     """Call a function that serves delivery reports, which append their errors to `failed`. Raises KafkaException.
 
     confluent-kafka raises a fatal error either as a bare KafkaError, which is not an exception, or as the cause of a

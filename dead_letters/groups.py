@@ -6,7 +6,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import combinations
 
-from sluicegate.dead_letters.causes import Cause, find_cause, quoted_strings, replace_quotes
+from sluicegate.dead_letters.causes import Cause, cause_of, quotes_in, without_quotes
 from sluicegate.dead_letters.letter import Letter, LetterFormat
 
 MOST_GROUPS = 1000
@@ -111,12 +111,12 @@ def group_id(cause: Cause) -> str:
     return sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:_ID_CHARACTERS]
 
 
-def possible_group_ids(letter: Letter) -> frozenset[str]:
+def ids_of(letter: Letter) -> frozenset[str]:
     """Return the ids of all groups to which a letter may belong: one for each subset of its quoted strings."""
-    cause = find_cause(letter)
-    positions = range(len(quoted_strings(cause)))
+    cause = cause_of(letter)
+    positions = range(len(quotes_in(cause)))
     every = (chosen for size in range(len(positions) + 1) for chosen in combinations(positions, size))
-    return frozenset(group_id(replace_quotes(cause, chosen)) for chosen in every)
+    return frozenset(group_id(without_quotes(cause, chosen)) for chosen in every)
 
 
 class _SimilarGroups:
@@ -132,15 +132,15 @@ class _SimilarGroups:
 
     def add(self, cause: Cause, letter: Letter) -> None:
         """Count a letter."""
-        group = self.groups.get(replace_quotes(cause, self._variable))
+        group = self.groups.get(without_quotes(cause, self._variable))
         (self._group_of(cause, letter) if group is None else group).add(letter)
 
     def _group_of(self, cause: Cause, letter: Letter) -> Group:
         """Return the group of a letter. Add a group if necessary, and merge groups if there are too many."""
-        known = replace_quotes(cause, self._variable)
+        known = without_quotes(cause, self._variable)
         while known not in self.groups and len(self.groups) >= _MOST_TEXTS:
             self._add_variable(cause)
-            known = replace_quotes(cause, self._variable)
+            known = without_quotes(cause, self._variable)
         group = self.groups.get(known)
         if group is None:
             time = letter.record.timestamp
@@ -150,7 +150,7 @@ class _SimilarGroups:
 
     def _add_variable(self, cause: Cause) -> None:
         """Mark the position with the most different quoted strings as variable, and merge groups that become equal."""
-        quotes = [quoted_strings(each) for each in (*self._firsts.values(), cause)]
+        quotes = [quotes_in(each) for each in (*self._firsts.values(), cause)]
         texts = {
             position: {each[position] for each in quotes if position < len(each)}
             for position in range(max(map(len, quotes)))
@@ -160,7 +160,7 @@ class _SimilarGroups:
         groups, firsts = self.groups, self._firsts
         self.groups, self._firsts = {}, {}
         for known, group in groups.items():
-            merged = replace_quotes(firsts[known], self._variable)
+            merged = without_quotes(firsts[known], self._variable)
             if merged in self.groups:
                 self.groups[merged].merge(group)
             else:
@@ -181,7 +181,7 @@ class LetterGroups:
 
     def add(self, letter: Letter) -> None:
         """Count a letter."""
-        cause = find_cause(letter)
+        cause = cause_of(letter)
         similar = self._similar.get(cause[:-1])
         if similar is None:
             if len(self._similar) >= MOST_GROUPS:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from sluicegate.dead_letters.cluster import Cluster, read_current_ranges
+from sluicegate.dead_letters.cluster import Cluster, present_ranges
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.groups import Group, LetterGroups
 from sluicegate.dead_letters.letter import Letter
@@ -14,7 +14,7 @@ def letters_of(cluster: Cluster, topic: str) -> Iterator[Letter]:
 
     Uses constant memory. Raises ClusterUnavailable.
     """
-    ranges = read_current_ranges(cluster, topic)
+    ranges = present_ranges(cluster, topic)
     consumer = cluster.consumer()
     try:
         for record in read_records(consumer, topic, ranges):

@@ -14,15 +14,15 @@ _WITH_FROM = frozenset({"move", "copy"})
 _NAMES = _WITH_VALUE | _WITH_FROM | {"remove"}
 
 
-class InvalidPatch(Exception):
+class BadPatch(Exception):
     """Raised if a JSON value is not a JSON Patch. The message names the operation."""
 
 
-class PatchFailed(Exception):
+class PatchFails(Exception):
     """Raised if a patch cannot be applied to a value. The message names the operation, and quotes no contents."""
 
 
-class PatchTestFailed(PatchFailed):
+class ConditionFails(PatchFails):
     """Raised if a `test` operation finds a different value."""
 
 
@@ -36,22 +36,22 @@ class PatchOperation:
     value: Any = None
 
 
-def parse_patch(patch: Any) -> tuple[PatchOperation, ...]:
-    """Return a JSON Patch's operations. Raises InvalidPatch."""
+def operations_of(patch: Any) -> tuple[PatchOperation, ...]:
+    """Return a JSON Patch's operations. Raises BadPatch."""
     if not isinstance(patch, list):
-        raise InvalidPatch("a JSON Patch is an array of operations (RFC 6902)")
+        raise BadPatch("a JSON Patch is an array of operations (RFC 6902)")
     return tuple(_operation_of(each, i) for i, each in enumerate(patch))
 
 
-def apply_operations(document: Any, operations: Sequence[PatchOperation]) -> Any:
-    """Apply all operations and return the new document. May modify the given document. Raises PatchFailed."""
+def patched(document: Any, operations: Sequence[PatchOperation]) -> Any:
+    """Apply all operations and return the new document. May modify the given document. Raises PatchFails."""
     for i, operation in enumerate(operations):
         try:
             document = _applied(document, operation)
         except _Missing as missing:
-            raise PatchFailed(f"operation {i} ({operation.name}): {missing}") from None
+            raise PatchFails(f"operation {i} ({operation.name}): {missing}") from None
         except _Differs:
-            raise PatchTestFailed(f"operation {i} (test): the value differs") from None
+            raise ConditionFails(f"operation {i} (test): the value differs") from None
     return document
 
 
@@ -65,25 +65,25 @@ class _Differs(Exception):
 
 def _operation_of(found: Any, place: int) -> PatchOperation:
     if not isinstance(found, Mapping):
-        raise InvalidPatch(f"operation {place} is not an object")
+        raise BadPatch(f"operation {place} is not an object")
     name = found.get("op")
     if name not in _NAMES:
-        raise InvalidPatch(f"operation {place}: op must be one of {', '.join(sorted(_NAMES))}")
+        raise BadPatch(f"operation {place}: op must be one of {', '.join(sorted(_NAMES))}")
     if name in _WITH_VALUE and "value" not in found:
-        raise InvalidPatch(f"operation {place} ({name}): value is missing")
+        raise BadPatch(f"operation {place} ({name}): value is missing")
     path = _pointer_of(found, "path", place)
     source = _pointer_of(found, "from", place) if name in _WITH_FROM else ()
     if name == "move" and len(source) < len(path) and path[: len(source)] == source:
-        raise InvalidPatch(f"operation {place} (move): a value cannot be moved into itself")
+        raise BadPatch(f"operation {place} (move): a value cannot be moved into itself")
     if name == "remove" and not path:
-        raise InvalidPatch(f"operation {place} (remove): the whole value cannot be removed")
+        raise BadPatch(f"operation {place} (remove): the whole value cannot be removed")
     return PatchOperation(name, path, source, found.get("value"))
 
 
 def _pointer_of(operation: Mapping[str, Any], member: str, place: int) -> tuple[str, ...]:
     pointer = operation.get(member)
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")) or _BAD_ESCAPE.search(pointer):
-        raise InvalidPatch(f'operation {place}: {member} must be a JSON Pointer, such as "/lines/0"')
+        raise BadPatch(f'operation {place}: {member} must be a JSON Pointer, such as "/lines/0"')
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 

@@ -3,14 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sluicegate.config.dead_letter_topics import DeadLetterMapping
-from sluicegate.dead_letters.header_values import (
-    Values,
-    parse_binary_number,
-    parse_decimal,
-    parse_long_text,
-    parse_text,
-)
+from sluicegate.config.dead_letter_topics import MappedDeadLetters
+from sluicegate.dead_letters.header_values import Values, long_text_of, number_in_bytes, number_of, text_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, StoredRecord
 from sluicegate.validation.requests.name_pattern import NamePattern
 
@@ -20,7 +14,7 @@ class MappedFormat:
     """The format of the topics to which a configuration entry applies. `matches` tests the name of a topic."""
 
     matches: Callable[[str | None], bool]
-    entry: DeadLetterMapping
+    entry: MappedDeadLetters
     added: frozenset[bytes]
     prefixes: tuple[bytes, ...]
 
@@ -32,11 +26,11 @@ class MappedFormat:
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
         """Return the letter, or None if it does not name its original topic."""
         headers = self.entry.headers
-        topic = self.entry.from_topic or parse_text(values, _named(headers.topic))
+        topic = self.entry.from_topic or text_of(values, _named(headers.topic))
         if not topic:
             return None
-        number = parse_decimal if self.entry.numbers == "text" else parse_binary_number
-        rule = parse_text(values, _named(headers.rule))
+        number = number_of if self.entry.numbers == "text" else number_in_bytes
+        rule = text_of(values, _named(headers.rule))
         return Letter(
             LetterFormat.MAPPED,
             record,
@@ -45,19 +39,19 @@ class MappedFormat:
             number(values, _named(headers.offset)),
             record.timestamp if self.entry.keeps_timestamp else number(values, _named(headers.timestamp)),
             self._own(record.headers),
-            parse_text(values, _named(headers.error)) or "",
-            parse_long_text(values, _named(headers.message)),
+            text_of(values, _named(headers.error)) or "",
+            long_text_of(values, _named(headers.message)),
             (rule,) if rule else (),
-            parse_text(values, _named(headers.stage)),
+            text_of(values, _named(headers.stage)),
             number(values, _named(headers.attempts)),
-            parse_text(values, _named(headers.client)),
+            text_of(values, _named(headers.client)),
         )
 
     def _own(self, headers: Headers) -> Headers:
         return tuple(each for each in headers if each[0] not in self.added and not each[0].startswith(self.prefixes))
 
 
-def mapped_format(entry: DeadLetterMapping) -> MappedFormat:
+def mapped_format(entry: MappedDeadLetters) -> MappedFormat:
     """Return the format that a configuration entry describes."""
     added = frozenset(name.encode() for name in entry.headers.names)
     return MappedFormat(

@@ -5,15 +5,15 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from sluicegate.dead_letters.cluster import SECONDS, Cluster, ClusterUnavailable, Range, read_offset_ranges
-from sluicegate.dead_letters.marks import Marks, decode_mark
+from sluicegate.dead_letters.cluster import SECONDS, Cluster, ClusterUnavailable, Range, ranges_of
+from sluicegate.dead_letters.marks import Marks, mark_of
 from sluicegate.dead_letters.reading import read_records
 
 DEFAULT_MARKS = "sluicegate-dead-letter-marks"
 _AS_THE_CLUSTER_SAYS = -1
 
 
-def read_topic_id(cluster: Cluster, topic: str) -> str:
+def topic_id_of(cluster: Cluster, topic: str) -> str:
     """Return the id of a topic. A topic that is deleted and created again gets a new id. Raises ClusterUnavailable."""
     admin = _admin(cluster)  # keeps the client alive: its futures are lost if it is deleted
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=SECONDS)[topic]
@@ -42,7 +42,7 @@ def read_marks(cluster: Cluster, name: str, topic: str, topic_id: str) -> Marks:
     consumer = cluster.consumer()
     try:
         for record in read_records(consumer, name, ranges):
-            mark = decode_mark(record.value)
+            mark = mark_of(record.value)
             if mark is not None and mark.topic == topic:
                 marks.add(mark)
     finally:
@@ -54,7 +54,7 @@ def _all_ranges(cluster: Cluster, name: str) -> list[Range]:
     """Return the topic's offset ranges, including those of open transactions."""
     consumer = Consumer({**cluster.consumer_settings(), "isolation.level": "read_uncommitted"})
     try:
-        return read_offset_ranges(consumer, name, 1)
+        return ranges_of(consumer, name, 1)
     finally:
         consumer.close()
 

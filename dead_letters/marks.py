@@ -59,7 +59,7 @@ class Mark:
         return json.dumps(content, separators=(",", ":")).encode()
 
 
-def decode_mark(value: bytes | None) -> Mark | None:
+def mark_of(value: bytes | None) -> Mark | None:
     """Return the mark in a record value, or None if the value is not a mark."""
     try:
         content: dict[str, Any] = json.loads(value or b"")
@@ -72,7 +72,7 @@ def decode_mark(value: bytes | None) -> Mark | None:
         return None
 
 
-def offsets_to_ranges(offsets: Iterable[int]) -> tuple[tuple[int, int], ...]:
+def ranges_of_offsets(offsets: Iterable[int]) -> tuple[tuple[int, int], ...]:
     """Return ascending offsets as ranges."""
     found: list[tuple[int, int]] = []
     for offset in offsets:

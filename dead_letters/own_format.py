@@ -1,6 +1,6 @@
 """Reads letters that sluicegate's own `quarantine` wrote. `DeadLetterHeader` defines their headers."""
 
-from sluicegate.dead_letters.header_values import Values, parse_decimal, parse_text
+from sluicegate.dead_letters.header_values import Values, number_of, text_of
 from sluicegate.dead_letters.letter import Headers, Letter, LetterFormat, Obstacle, StoredRecord
 from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, librdkafka_headers, unpack_headers
 
@@ -18,23 +18,23 @@ def read(record: StoredRecord, values: Values) -> Letter | None:
     A record that was quarantined twice has the proxy's headers twice. The last ones describe the last quarantine, and
     the earlier ones count as the record's own headers.
     """
-    topic, reason = parse_text(values, TOPIC), parse_text(values, _REASON)
+    topic, reason = text_of(values, TOPIC), text_of(values, _REASON)
     if not topic or not reason:
         return None
     own, added = split_headers(record.headers)
     latest = dict(added)
-    rules = parse_text(latest, _RULE)
+    rules = text_of(latest, _RULE)
     return Letter(
         LetterFormat.SLUICEGATE,
         record,
         topic,
-        parse_decimal(latest, _PARTITION),
+        number_of(latest, _PARTITION),
         None,
-        parse_decimal(latest, _TIMESTAMP),
+        number_of(latest, _TIMESTAMP),
         own,
         reason,
         rules=tuple(rules.split(", ")) if rules else (),
-        client=parse_text(latest, _CLIENT_ID),
+        client=text_of(latest, _CLIENT_ID),
         obstacle=Obstacle.COPY if _COPY in latest else None,
     )
 

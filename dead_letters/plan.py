@@ -7,12 +7,12 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple
 
-from sluicegate.dead_letters.header_values import parse_decimal
+from sluicegate.dead_letters.header_values import number_of
 from sluicegate.dead_letters.letter import Headers, Letter, StoredRecord
 from sluicegate.dead_letters.marks import Marks, MarkState
 from sluicegate.dead_letters.repairs import LetterRepair, RepairFailed, repaired
 from sluicegate.dead_letters.verdicts import LetterValidator, LetterVerdict
-from sluicegate.dead_letters.writable import unwritable_reason
+from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.validation.policy import TimeFix
 
 ATTEMPTS_HEADER = b"sluicegate.redrive.attempts"
@@ -23,7 +23,7 @@ BY_KEY = -1
 _DIGEST_CHARACTERS = 16
 
 
-class NotRedrivenReason(StrEnum):
+class RemainsBecause(StrEnum):
     """Reasons why a letter is not redriven, in addition to obstacles and the reasons of verdicts."""
 
     NO_LETTER = "not_a_dead_letter"
@@ -73,7 +73,7 @@ class Planner:
     keeps_partition: bool
     repairs: Sequence[LetterRepair] = ()
 
-    def plan_letters(self, letters: Sequence[Letter | None], plan: str) -> list[PlannedRecord | str]:
+    def decide(self, letters: Sequence[Letter | None], plan: str) -> list[PlannedRecord | str]:
         """Return for each letter the record to write, or the reason code if the letter stays in the dead-letter topic.
 
         A record that is not a letter is None. Marks by the plan with the digest `plan` are ignored, so the digest of a
@@ -87,24 +87,24 @@ class Planner:
     def _prepared(self, letter: Letter | None, plan: str) -> "_Candidate | str":
         """Return a repaired letter, or a reason code if the letter cannot be redriven whatever its verdict is."""
         if letter is None:
-            return NotRedrivenReason.NO_LETTER
+            return RemainsBecause.NO_LETTER
         state = self.marks.state_of(letter.record.partition, letter.record.offset, plan)
         if state is not None:
-            return NotRedrivenReason.REDRIVEN if state is MarkState.REDRIVEN else NotRedrivenReason.GIVEN_UP
+            return RemainsBecause.REDRIVEN if state is MarkState.REDRIVEN else RemainsBecause.GIVEN_UP
         if letter.obstacle is not None:
             return letter.obstacle.value
-        attempts = parse_decimal(dict(letter.headers), ATTEMPTS_HEADER) or 0
+        attempts = number_of(dict(letter.headers), ATTEMPTS_HEADER) or 0
         if attempts >= self.most_attempts:
-            return NotRedrivenReason.ATTEMPTS
+            return RemainsBecause.ATTEMPTS
         partition = self._partition_of(letter)
-        if isinstance(partition, NotRedrivenReason):
+        if isinstance(partition, RemainsBecause):
             return partition
         try:
             changed = repaired(letter, self.repairs)
         except RepairFailed as error:
-            return f"{NotRedrivenReason.REPAIR_FAILED}: {error}"
+            return f"{RemainsBecause.REPAIR_FAILED}: {error}"
         if changed is None:
-            return NotRedrivenReason.LEFT_OUT
+            return RemainsBecause.LEFT_OUT
         return _Candidate(letter, changed, partition, attempts)
 
     def _written(self, candidate: "_Candidate", verdict: LetterVerdict) -> PlannedRecord | str:
@@ -112,10 +112,10 @@ class Planner:
         if not verdict.is_valid:
             return f"rule {', '.join(verdict.rules)}" if verdict.rules else verdict.code
         if verdict.is_masked:
-            return NotRedrivenReason.SENSITIVE
+            return RemainsBecause.SENSITIVE
         headers = tuple([each for each in changed.headers if each[0] != ATTEMPTS_HEADER])
-        if unwritable_reason(verdict.timestamp, headers) is not None:
-            return NotRedrivenReason.UNWRITABLE
+        if why_unwritable(verdict.timestamp, headers) is not None:
+            return RemainsBecause.UNWRITABLE
         counted = (*headers, (ATTEMPTS_HEADER, str(attempts + 1).encode()))
         is_corrected = verdict.timestamp != self.validator.time_of(changed)
         unrepaired = None if changed is letter else letter
@@ -123,14 +123,14 @@ class Planner:
             changed.record, letter.topic, partition, verdict.timestamp, counted, is_corrected, unrepaired
         )
 
-    def _partition_of(self, letter: Letter) -> int | NotRedrivenReason:
+    def _partition_of(self, letter: Letter) -> int | RemainsBecause:
         partitions = self.partitions.get(letter.topic)
         if partitions is None or letter.topic == letter.record.topic:
-            return NotRedrivenReason.NO_TOPIC
+            return RemainsBecause.NO_TOPIC
         if not self.keeps_partition:
             return BY_KEY
         if letter.partition is None or not 0 <= letter.partition < partitions:
-            return NotRedrivenReason.NO_PARTITION
+            return RemainsBecause.NO_PARTITION
         return letter.partition
 
 

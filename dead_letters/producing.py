@@ -6,7 +6,7 @@ from typing import Any
 from confluent_kafka import KafkaError, Producer
 
 from sluicegate.dead_letters.cluster import Cluster
-from sluicegate.dead_letters.delivery_reports import serve_delivery_reports
+from sluicegate.dead_letters.delivery_reports import serve
 from sluicegate.dead_letters.marks import Mark
 from sluicegate.dead_letters.plan import PlannedRecord
 
@@ -69,4 +69,4 @@ def _send(producer: Producer, produce: Callable[[], object], failed: Sequence[Ka
             produce()
             return
         except BufferError:
-            serve_delivery_reports(lambda: producer.poll(0.1), failed)
+            serve(lambda: producer.poll(0.1), failed)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sluicegate.dead_letters.at_least_once_writer import AtLeastOnceWriter
-from sluicegate.dead_letters.cluster import Cluster, read_current_ranges
+from sluicegate.dead_letters.cluster import Cluster, present_ranges
 from sluicegate.dead_letters.formats import read_letter
 from sluicegate.dead_letters.letter import ReadLetter
-from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read_marks, read_topic_id
+from sluicegate.dead_letters.mark_topic import DEFAULT_MARKS, create_marks, read_marks, topic_id_of
 from sluicegate.dead_letters.plan import PlannedRecord, Planner, PlanSummary
-from sluicegate.dead_letters.redriving import LetterWriter, MarkOrigin, Pace, Redrive, Redriven, decide_letters
+from sluicegate.dead_letters.redriving import LetterWriter, Origin, Pace, Redrive, Redriven, decisions
 from sluicegate.dead_letters.repairs import LetterRepair
 from sluicegate.dead_letters.selection import LetterSelection
 from sluicegate.dead_letters.transactional_writer import TransactionalWriter
-from sluicegate.dead_letters.verdicts import LetterValidator, original_timestamp
+from sluicegate.dead_letters.verdicts import LetterValidator, own_time
 from sluicegate.validation.policy import TimeFix
 
 _NO_LIMITS = Pace()
@@ -89,7 +89,7 @@ class RedriveJob:
         self._request = request
         self._validator = validator
         self._other_cluster = self._id_of_other_cluster()
-        self._topic_id = read_topic_id(source, request.topic)
+        self._topic_id = topic_id_of(source, request.topic)
 
     def plan(self) -> Plan:
         """Return the plan. Writes nothing. Raises ClusterUnavailable."""
@@ -107,11 +107,11 @@ class RedriveJob:
         plan = self._planned(planner, digest)
         if plan.digest != digest:
             raise PlanChanged(plan.digest)
-        redrive = Redrive(writer, MarkOrigin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
+        redrive = Redrive(writer, Origin(request.topic, self._topic_id, digest, actor), pace, _now_ms)
         return redrive.run(self._decisions(plan.selection, planner, ""))
 
     def _planned(self, planner: Planner, digest: str) -> Plan:
-        selection = self._request.selection or LetterSelection(read_current_ranges(self._source, self._request.topic))
+        selection = self._request.selection or LetterSelection(present_ranges(self._source, self._request.topic))
         summary = PlanSummary(self._terms(selection))
         for decision in self._decisions(selection, planner, digest):
             summary.add(decision)
@@ -120,7 +120,7 @@ class RedriveJob:
     def _decisions(self, selection: LetterSelection, planner: Planner, done_by: str) -> Iterator[PlannedRecord | str]:
         """Yield the decisions about the letters, ignoring marks by the plan `done_by`."""
         request = self._request
-        return decide_letters(self._source, request.topic, selection, planner, done_by, request.read_letter)
+        return decisions(self._source, request.topic, selection, planner, done_by, request.read_letter)
 
     def _planner(self) -> Planner:
         request = self._request
@@ -138,7 +138,7 @@ class RedriveJob:
         """Return what a plan depends on in addition to the letters and the policies."""
         request = self._request
         fix = None if request.fix is None else request.fix.value
-        has_own_time = self._validator.time_of is original_timestamp
+        has_own_time = self._validator.time_of is own_time
         repairs = [repair.identity for repair in request.repairs]
         options = [has_own_time, fix, request.keeps_partition, repairs]
         return json.dumps([request.topic, self._topic_id, self._other_cluster, selection.text(), *options])

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sluicegate.dead_letters.cluster import Cluster
 from sluicegate.dead_letters.letter import Letter, ReadLetter
-from sluicegate.dead_letters.marks import Mark, MarkState, offsets_to_ranges
+from sluicegate.dead_letters.marks import Mark, MarkState, ranges_of_offsets
 from sluicegate.dead_letters.plan import PlannedRecord, Planner
 from sluicegate.dead_letters.reading import read_records
 from sluicegate.dead_letters.selection import LetterSelection
@@ -18,7 +18,7 @@ _MOST_RECORDS = 10_000
 _MOST_BYTES = 8 << 20
 
 
-def decide_letters(
+def decisions(
     cluster: Cluster, topic: str, selection: LetterSelection, planner: Planner, plan: str, read_letter: ReadLetter
 ) -> Iterator[PlannedRecord | str]:
     """Yield the decision about each selected letter, partition by partition and in offset order.
@@ -37,15 +37,15 @@ def decide_letters(
                 letters.append(letter)
                 size += record.size
                 if len(letters) >= _AT_ONCE or size >= _MOST_BYTES:
-                    yield from planner.plan_letters(letters, plan)
+                    yield from planner.decide(letters, plan)
                     letters, size = [], 0
-            yield from planner.plan_letters(letters, plan)
+            yield from planner.decide(letters, plan)
     finally:
         consumer.close()
 
 
 @dataclass(frozen=True, slots=True)
-class MarkOrigin:
+class Origin:
     """The properties that all marks of a run share: the dead-letter topic and its id, the plan, and the person."""
 
     topic: str
@@ -70,7 +70,7 @@ class Pace:
     most_rejections: int | None = None
 
     @property
-    def max_transaction_records(self) -> int:
+    def most_at_once(self) -> int:
         """Return the maximum number of records per transaction: one second's worth, and at most 10,000."""
         rate = self.records_per_second
         return _MOST_RECORDS if rate is None else max(1, min(_MOST_RECORDS, int(rate)))
@@ -94,7 +94,7 @@ class Redrive:
     then marked as given up. `now_ms` is the clock. Every method raises Fenced and ClusterUnavailable.
     """
 
-    def __init__(self, writer: LetterWriter, origin: MarkOrigin, pace: Pace, now_ms: Callable[[], int]) -> None:
+    def __init__(self, writer: LetterWriter, origin: Origin, pace: Pace, now_ms: Callable[[], int]) -> None:
         self._writer = writer
         self._origin = origin
         self._pace = pace
@@ -109,7 +109,7 @@ class Redrive:
         for record in planned:
             if isinstance(record, str):
                 continue
-            is_full = len(pending) >= self._pace.max_transaction_records or size + record.source.size > _MOST_BYTES
+            is_full = len(pending) >= self._pace.most_at_once or size + record.source.size > _MOST_BYTES
             if pending and (is_full or record.source.partition != pending[0].source.partition):
                 self._write(pending)
                 pending, size = [], 0
@@ -139,7 +139,7 @@ class Redrive:
 
     def _mark(self, records: Sequence[PlannedRecord], state: MarkState, reason: str | None) -> Mark:
         origin = self._origin
-        ranges = offsets_to_ranges(record.source.offset for record in records)
+        ranges = ranges_of_offsets(record.source.offset for record in records)
         partition = records[0].source.partition
         now = self._now_ms()
         return Mark(origin.topic, origin.topic_id, partition, ranges, state, origin.plan, origin.actor, now, reason)

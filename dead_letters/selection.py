@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from sluicegate.dead_letters.cluster import Range
-from sluicegate.dead_letters.groups import possible_group_ids
+from sluicegate.dead_letters.groups import ids_of
 from sluicegate.dead_letters.letter import Letter
 
 
@@ -33,7 +33,7 @@ class LetterSelection:
             and (self.until_ms is None or time < self.until_ms)
             and (self.key is None or letter.record.key == self.key)
             and (self.header is None or self.header in letter.headers)
-            and (self.group is None or self.group in possible_group_ids(letter))
+            and (self.group is None or self.group in ids_of(letter))
         )
 
     def text(self) -> str:

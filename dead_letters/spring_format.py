@@ -7,13 +7,7 @@ DeadLetterPublishingRecoverer in Spring Kafka.
 
 from dataclasses import dataclass
 
-from sluicegate.dead_letters.header_values import (
-    Values,
-    parse_big_endian,
-    parse_binary_number,
-    parse_long_text,
-    parse_text,
-)
+from sluicegate.dead_letters.header_values import Values, big_endian_of, long_text_of, number_in_bytes, text_of
 from sluicegate.dead_letters.letter import Letter, LetterFormat, StoredRecord
 
 _PREFIXES = (b"kafka_dlt-", b"kafka_original-", b"kafka_exception-", b"kafka_key-exception-")
@@ -33,7 +27,7 @@ _OTHERS = frozenset(
 _INT, _LONG = 4, 8
 
 
-def is_spring_header(name: bytes) -> bool:
+def is_added(name: bytes) -> bool:
     """Return whether Spring Kafka added the header with this name."""
     return name.startswith(_PREFIXES) or name in _OTHERS
 
@@ -51,25 +45,25 @@ class SpringFormat:
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
         """Return the letter, or None if it does not name its original topic."""
-        topic = parse_text(values, self.topic)
+        topic = text_of(values, self.topic)
         if not topic:
             return None
         prefix = self.prefix
-        thrown = parse_text(values, prefix + b"exception-fqcn") or parse_text(values, prefix + b"key-exception-fqcn")
-        cause = parse_text(values, prefix + b"exception-cause-fqcn")
-        text = parse_long_text(values, prefix + b"exception-message")
+        thrown = text_of(values, prefix + b"exception-fqcn") or text_of(values, prefix + b"key-exception-fqcn")
+        cause = text_of(values, prefix + b"exception-cause-fqcn")
+        text = long_text_of(values, prefix + b"exception-message")
         return Letter(
             LetterFormat.SPRING,
             record,
             topic,
-            parse_big_endian(values, prefix + b"original-partition", _INT),
-            parse_big_endian(values, prefix + b"original-offset", _LONG),
-            parse_big_endian(values, prefix + b"original-timestamp", _LONG),
-            tuple(each for each in record.headers if not is_spring_header(each[0])),
+            big_endian_of(values, prefix + b"original-partition", _INT),
+            big_endian_of(values, prefix + b"original-offset", _LONG),
+            big_endian_of(values, prefix + b"original-timestamp", _LONG),
+            tuple(each for each in record.headers if not is_added(each[0])),
             cause or thrown or "",
-            text or parse_long_text(values, prefix + b"key-exception-message"),
+            text or long_text_of(values, prefix + b"key-exception-message"),
             attempts=_attempts(values),
-            client=parse_text(values, b"kafka_dlt-original-consumer-group"),
+            client=text_of(values, b"kafka_dlt-original-consumer-group"),
         )
 
 
@@ -83,5 +77,5 @@ def _attempts(values: Values) -> int | None:
     In retry topics, the header contains the number of the next attempt. A container with `deliveryAttemptHeader` adds
     one header per attempt.
     """
-    following = parse_binary_number(values, _RETRY)
-    return parse_binary_number(values, _DELIVERY) if following is None else following - 1
+    following = number_in_bytes(values, _RETRY)
+    return number_in_bytes(values, _DELIVERY) if following is None else following - 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer
 
-from sluicegate.dead_letters.cluster import Cluster, Range, read_offset_ranges
+from sluicegate.dead_letters.cluster import Cluster, Range, ranges_of
 from sluicegate.dead_letters.groups import BoundedCounts
 from sluicegate.dead_letters.letter import Letter, ReadLetter
 from sluicegate.dead_letters.reading import read_records
@@ -50,7 +50,7 @@ def survey_topic(
 
     Return None if the topic has no records. Raises ClusterUnavailable.
     """
-    ranges = [each for each in read_offset_ranges(consumer, name, partitions) if each.start < each.end]
+    ranges = [each for each in ranges_of(consumer, name, partitions) if each.start < each.end]
     if not ranges:
         return None
     of_each = max(1, sample // len(ranges))

@@ -6,7 +6,7 @@ ShareGroupDLQStateManager (KIP-1191), and DlqAction in Confluent's clients.
 
 from dataclasses import dataclass
 
-from sluicegate.dead_letters.header_values import Values, parse_decimal, parse_long_text, parse_text
+from sluicegate.dead_letters.header_values import Values, long_text_of, number_of, text_of
 from sluicegate.dead_letters.letter import Letter, LetterFormat, Obstacle, StoredRecord
 
 _READ = "READ"
@@ -35,31 +35,31 @@ class TextFormat:
 
     def read(self, record: StoredRecord, values: Values) -> Letter | None:
         """Return the letter, or None if it does not name its original topic."""
-        topic = parse_text(values, self.topic)
+        topic = text_of(values, self.topic)
         if not topic:
             return None
-        rule = parse_text(values, self.rule)
+        rule = text_of(values, self.rule)
         return Letter(
             self.format,
             record,
             topic,
-            parse_decimal(values, self.partition),
-            parse_decimal(values, self.offset),
-            record.timestamp if self.keeps_time else parse_decimal(values, self.timestamp),
+            number_of(values, self.partition),
+            number_of(values, self.offset),
+            record.timestamp if self.keeps_time else number_of(values, self.timestamp),
             tuple([each for each in record.headers if not each[0].startswith(self.prefix)]),
-            parse_text(values, self.error) or "",
-            parse_long_text(values, self.text),
+            text_of(values, self.error) or "",
+            long_text_of(values, self.text),
             (rule,) if rule else (),
-            parse_text(values, self.stage),
-            parse_decimal(values, self.attempts),
-            parse_text(values, self.client),
+            text_of(values, self.stage),
+            number_of(values, self.attempts),
+            text_of(values, self.client),
             self._obstacle(record, values),
         )
 
     def _obstacle(self, record: StoredRecord, values: Values) -> Obstacle | None:
         if self.format is LetterFormat.SHARE_GROUP and record.key is None and record.value is None:
             return Obstacle.NOT_COPIED
-        if self.format is LetterFormat.CONFLUENT_RULE and parse_text(values, self.stage) != _READ:
+        if self.format is LetterFormat.CONFLUENT_RULE and text_of(values, self.stage) != _READ:
             return Obstacle.NOT_ORIGINAL
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
-from sluicegate.dead_letters.delivery_reports import serve_delivery_reports
+from sluicegate.dead_letters.delivery_reports import serve
 from sluicegate.dead_letters.marks import Mark
 from sluicegate.dead_letters.plan import PlannedRecord
 from sluicegate.dead_letters.producing import REJECTIONS, producer_settings, send_mark, send_record
@@ -72,7 +72,7 @@ class TransactionalWriter:
             send_mark(self._producer, self._mark_topic, mark, self._delivered, self._errors)
 
     def _commit(self) -> None:
-        serve_delivery_reports(lambda: self._producer.flush(_SECONDS), self._errors)
+        serve(lambda: self._producer.flush(_SECONDS), self._errors)
         if self._errors:
             raise KafkaException(self._errors[0])
         self._until_done(lambda: self._producer.commit_transaction(_SECONDS))

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from sluicegate.dead_letters.json_patch import (
-    InvalidPatch,
-    PatchFailed,
+    BadPatch,
+    ConditionFails,
+    PatchFails,
     PatchOperation,
-    PatchTestFailed,
-    apply_operations,
-    parse_patch,
+    operations_of,
+    patched,
 )
 from sluicegate.dead_letters.repairs import LetterContent, RepairFailed
 
@@ -46,11 +46,11 @@ class JsonPatch:
         prefix = value[:_PREFIX_BYTES] if value.startswith(_MARKER) else b""
         try:
             document = _value_of(value[len(prefix) :])
-            text = json.dumps(apply_operations(document, self.operations), ensure_ascii=False, separators=(",", ":"))
+            text = json.dumps(patched(document, self.operations), ensure_ascii=False, separators=(",", ":"))
             return replace(content, value=prefix + text.encode())
-        except PatchTestFailed:
+        except ConditionFails:
             return None
-        except PatchFailed as error:
+        except PatchFails as error:
             raise RepairFailed(str(error)) from error
         except (ValueError, RecursionError):  # UnicodeError is a ValueError
             raise RepairFailed("the value is not JSON that can be written again without a loss") from None
@@ -84,17 +84,17 @@ def read_patch(file: Path) -> JsonPatch:
     """Read a JSON Patch from a file. Raises BadRepair."""
     try:
         text = file.read_bytes()
-        operations = parse_patch(_value_of(text))
+        operations = operations_of(_value_of(text))
     except OSError as error:
         raise BadRepair(f"{file}: {error.strerror}") from error
-    except InvalidPatch as error:
+    except BadPatch as error:
         raise BadRepair(f"{file}: {error}") from error
     except (ValueError, RecursionError) as error:
         raise BadRepair(f"{file}: not valid JSON ({error})") from error
     return JsonPatch(f"patch {file.name}", f"patch {sha256(text).hexdigest()}", operations)
 
 
-def make_schema_id_repair(number: int) -> SchemaId:
+def schema_id_of(number: int) -> SchemaId:
     """Return the repair that sets this schema id. Raises BadRepair."""
     if not 0 <= number < _ID_END:
         raise BadRepair(f"{number} is no schema id")

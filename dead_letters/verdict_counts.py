@@ -35,7 +35,7 @@ class VerdictCounts:
         if kind not in self.counts and len(self.counts) >= MOST_GROUPS:
             kind = (verdict.is_accepted, OTHERS, ())
         self.counts[kind] += 1
-        fixes = [f"fix {fix.value}" for fix in self._validator.find_helpful_fixes(letter, verdict)]
+        fixes = [f"fix {fix.value}" for fix in self._validator.helpful_fixes(letter, verdict)]
         for name in (*fixes, *self._helpful_repairs(letter, verdict)):
             self.fixes.setdefault(kind, Counter())[name] += 1
         return verdict

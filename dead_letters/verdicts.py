@@ -27,7 +27,7 @@ TimeOf = Callable[[Letter], int]
 """Returns the timestamp (ms) with which a letter's record is validated and written."""
 
 
-def original_timestamp(letter: Letter) -> int:
+def own_time(letter: Letter) -> int:
     """Return the original record's timestamp, or the letter's own if the original is unknown."""
     return letter.record.timestamp if letter.timestamp is None else letter.timestamp
 
@@ -103,7 +103,7 @@ class LetterValidator:
         ]
         return validate_batch(topic, records, policy, self._limits, self._now_ms, _ANYONE)
 
-    def find_helpful_fixes(self, letter: Letter, verdict: LetterVerdict) -> list[TimeFix]:
+    def helpful_fixes(self, letter: Letter, verdict: LetterVerdict) -> list[TimeFix]:
         """Return the timestamp corrections that would make a rejected letter valid."""
         if verdict.is_accepted or verdict.code not in TIMED:
             return []

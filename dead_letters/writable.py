@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def unwritable_reason(timestamp: int, headers: Sequence[tuple[bytes, bytes | None]]) -> str | None:
+def why_unwritable(timestamp: int, headers: Sequence[tuple[bytes, bytes | None]]) -> str | None:
     """Return why librdkafka would change the record, or None if it would not.
 
     librdkafka treats a timestamp of 0 as no timestamp, and header names as UTF-8 C strings.

@@ -28,21 +28,21 @@ from pyspark.sql import SparkSession
 
 from sluicegate.config.loading import load_file
 from sluicegate.pipeline.call_arguments import (
-    open_optional_tables,
-    open_results,
+    kept_tables,
+    opened_results,
     repair_rules,
-    replay_request_from_arguments,
-    topics_from_exact_names,
-    topics_from_names_or_patterns,
+    request_for_replay,
+    topics_or_patterns,
+    topics_without_patterns,
 )
 from sluicegate.pipeline.commands.arguments import AFTER_MAX_MS
-from sluicegate.pipeline.commands.policy_file import owners_by_topic
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.jobs.audit.job import Audit, run_audit
 from sluicegate.pipeline.jobs.parameters import check_arguments
 from sluicegate.pipeline.jobs.profile.job import Profile, run_profile
 from sluicegate.pipeline.jobs.repair import job as repairing
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.job import Repair, propose_repair, write_repair
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.jobs.replay.job import Replay, propose_replay, write_replay
@@ -52,13 +52,13 @@ from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify.job import Verification, run_verify
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, WatchSubject
-from sluicegate.pipeline.jobs.watch.outcome import Watched, load_audit_policies, open_watch, process_existing_records
+from sluicegate.pipeline.jobs.watch.outcome import Watched, policies_for, watch_existing, watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
-from sluicegate.pipeline.jobs.watch.webhook import parse_webhook_address
+from sluicegate.pipeline.jobs.watch.webhook import webhook_at
 from sluicegate.pipeline.runs.argument_checks import BadParameter
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import parse_table_format, table_location
-from sluicegate.pipeline.source.topics import Topics, omitted_topic_warnings
+from sluicegate.pipeline.runs.tables import format_named, table_location
+from sluicegate.pipeline.source.topics import Topics, left_out_warnings
 
 _HOUR_MS = 3_600_000
 
@@ -84,11 +84,11 @@ def profile(
     years before now. If `tables` is set, the function also keeps its tables there between runs, in `tables_format`
     (parquet, delta or iceberg). Raises BadTables for these two arguments.
     """
-    resolved_topics = topics_from_names_or_patterns(bootstrap, topics, settings).resolved_topics()
-    warnings = (*omitted_topic_warnings(resolved_topics.left_out), *resolved_topics.open_transactions())
-    kept = open_optional_tables(spark, tables, tables_format)
-    with open_results(spark, out, "profile") as results:
-        found = run_profile(spark, resolved_topics, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
+    warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
+    kept = kept_tables(spark, tables, tables_format)
+    with opened_results(spark, out, "profile") as results:
+        found = run_profile(spark, selected, results, now_in_ms(), after_max_ms, before_max_ms, epoch_ms, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -117,13 +117,11 @@ def audit(
     """
     loaded = load_file(Path(policies), os.environ)
     config, contracts = loaded.config, loaded.source.contracts
-    resolved_topics = topics_from_names_or_patterns(bootstrap, topics, settings).resolved_topics()
-    warnings = (*omitted_topic_warnings(resolved_topics.left_out), *resolved_topics.open_transactions())
-    kept = open_optional_tables(spark, tables, tables_format)
-    with open_results(spark, out, "audit") as results:
-        found = run_audit(
-            spark, resolved_topics, results, config, contracts, now_in_ms(), as_of_ms, samples, events, kept
-        )
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
+    warnings = (*left_out_warnings(selected.left_out), *selected.open_transactions())
+    kept = kept_tables(spark, tables, tables_format)
+    with opened_results(spark, out, "audit") as results:
+        found = run_audit(spark, selected, results, config, contracts, now_in_ms(), as_of_ms, samples, events, kept)
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
@@ -158,7 +156,7 @@ def plan_repair(
     RepairBegun if a repair has already begun in `out`.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
-    return _repaired(propose_repair, spark, topics_from_exact_names(bootstrap, topics, settings), out, to, rules)
+    return _repaired(propose_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
 @check_arguments
@@ -186,7 +184,7 @@ def repair(
     CannotWriteTopic, with all obstacles, before it writes anything.
     """
     rules = repair_rules(after_max_ms, keep, rewrite, epoch_ms, retention, assume_ms, skip_unreadable, skip_unwritable)
-    return _repaired(write_repair, spark, topics_from_exact_names(bootstrap, topics, settings), out, to, rules)
+    return _repaired(write_repair, spark, topics_without_patterns(bootstrap, topics, settings), out, to, rules)
 
 
 @check_arguments
@@ -211,8 +209,8 @@ def plan_replay(
     RuleUnusable and NoFunction for invalid arguments, NoFindings for `findings`, and FunctionFails and
     CannotBeValidated if no decision about a record is possible.
     """
-    request = replay_request_from_arguments(policies, fix, by, headers, findings)
-    return _replayed(propose_replay, spark, topics_from_exact_names(bootstrap, topics, settings), out, request)
+    request = request_for_replay(policies, fix, by, headers, findings)
+    return _replayed(propose_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
 @check_arguments
@@ -234,8 +232,8 @@ def replay(
     A killed run resumes after its last committed transaction. The arguments and errors are those of `plan_replay`. Also
     raises CannotWriteTopic.
     """
-    request = replay_request_from_arguments(policies, fix, by, headers, findings)
-    return _replayed(write_replay, spark, topics_from_exact_names(bootstrap, topics, settings), out, request)
+    request = request_for_replay(policies, fix, by, headers, findings)
+    return _replayed(write_replay, spark, topics_without_patterns(bootstrap, topics, settings), out, request)
 
 
 @check_arguments
@@ -258,10 +256,10 @@ def verify(
     """
     if source == target:
         raise BadParameter(f"target: expected another topic than source, found {target!r} for both")
-    warnings = topics_from_exact_names(bootstrap, (source, target), settings).open_transactions()
-    with open_results(spark, out, "verify") as results:
-        made_by = verifying.read_repair_plan(Results(spark, str(plan)), source, target) if plan is not None else None
-        source_topic = replace(topics_from_exact_names(bootstrap, source, settings), skip_unreadable=skip_unreadable)
+    warnings = topics_without_patterns(bootstrap, (source, target), settings).open_transactions()
+    with opened_results(spark, out, "verify") as results:
+        made_by = verifying.plan_in(Results(spark, str(plan)), source, target) if plan is not None else None
+        source_topic = replace(topics_without_patterns(bootstrap, source, settings), skip_unreadable=skip_unreadable)
         found = run_verify(spark, source_topic, target, results, now_in_ms(), made_by)
     return replace(found, warnings=tuple(warnings))
 
@@ -293,32 +291,29 @@ def watch(
     DifferentWatch if `out` belongs to another watch, and TopicChanged if a topic lost records that the watch had read.
     """
     config = load_file(Path(policies), os.environ).config if policies is not None else None
-    address = parse_webhook_address(webhook) if webhook is not None else None
-    kept = table_location(str(tables if tables is not None else out), parse_table_format(tables_format))
-    resolved_topics = topics_from_names_or_patterns(bootstrap, topics, settings).resolved_topics()
-    resolved_topics = replace(resolved_topics, owners=owners_by_topic(config, resolved_topics.names))
-    warnings = [
-        *omitted_topic_warnings(resolved_topics.left_out),
-        *DeniedTopics(resolved_topics).readable_topics().open_transactions(),
-    ]
-    with open_results(spark, out, "watch") as results:
-        validated_by, unread = load_audit_policies(resolved_topics, config)
+    address = webhook_at(webhook) if webhook is not None else None
+    kept = table_location(str(tables if tables is not None else out), format_named(tables_format))
+    selected = topics_or_patterns(bootstrap, topics, settings).selected()
+    selected = replace(selected, owners=owners_of(config, selected.names))
+    warnings = [*left_out_warnings(selected.left_out), *DeniedTopics(selected).readable_topics().open_transactions()]
+    with opened_results(spark, out, "watch") as results:
+        validated_by, unread = policies_for(selected, config)
         bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms)
-        watching = WatchSubject(resolved_topics, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
-        found, its_tables = open_watch(spark, watching, results, kept, address)
-        return process_existing_records(found, its_tables, [*warnings, *unread])
+        watching = WatchSubject(selected, bounds, validated_by, quiet_hours * _HOUR_MS, offsets_a_batch)
+        found, its_tables = watch_in(spark, watching, results, kept, address)
+        return watch_existing(found, its_tables, [*warnings, *unread])
 
 
 def _repaired(
-    work: Callable[[SparkSession, Topics, Results, dict[str, str], RepairRules], Repair],
+    work: Callable[[SparkSession, Topics, Results, dict[str, str], Rules], Repair],
     spark: SparkSession,
     topics: Topics,
     out: str | Path,
     to: str,
-    rules: RepairRules,
+    rules: Rules,
 ) -> Repair:
-    targets, warnings = repairing.clean_topic_names(topics, to), topics.open_transactions()
-    with open_results(spark, out, "repair") as results:
+    targets, warnings = repairing.targets_of(topics, to), topics.open_transactions()
+    with opened_results(spark, out, "repair") as results:
         found = work(spark, topics, results, targets, rules)
     return replace(found, warnings=(*warnings, *found.warnings))
 
@@ -331,6 +326,6 @@ def _replayed(
     request: ReplayRequest,
 ) -> Replay:
     warnings = topics.open_transactions()
-    with open_results(spark, out, "replay") as results:
+    with opened_results(spark, out, "replay") as results:
         found = work(spark, topics, results, request)
     return replace(found, warnings=(*warnings, *found.warnings))

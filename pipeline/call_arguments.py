@@ -9,42 +9,40 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.commands.spark import check_driver
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.settings import Retention
-from sluicegate.pipeline.jobs.replay.request import ReplayRequest, TimeCorrection, replay_request
+from sluicegate.pipeline.jobs.replay.request import FixTimes, ReplayRequest, replay_request
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.runs.folder_lock import lock_folder
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import Tables, open_tables, parse_table_format, table_location
+from sluicegate.pipeline.runs.tables import Tables, format_named, table_location, tables_in
 from sluicegate.pipeline.source.datasource import TopicSource
-from sluicegate.pipeline.source.progress_line import show_progress_in_notebook
-from sluicegate.pipeline.source.topics import Topics, select_exact_names
+from sluicegate.pipeline.source.progress_line import shown_in_notebook
+from sluicegate.pipeline.source.topics import Topics, only_names
 
 
-def topics_from_names_or_patterns(
-    bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None
-) -> Topics:
+def topics_or_patterns(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
     """Return the topics with these names or patterns."""
     given = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
     return Topics(bootstrap, given, dict(settings or {}))
 
 
-def topics_from_exact_names(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
+def topics_without_patterns(bootstrap: str, names: str | Sequence[str], settings: Mapping[str, str] | None) -> Topics:
     """Return the topics with these names, for jobs that write or compare topics. Raises BadSelection for a pattern."""
-    found = topics_from_names_or_patterns(bootstrap, names, settings)
-    return replace(found, names=select_exact_names(found.names).names)
+    found = topics_or_patterns(bootstrap, names, settings)
+    return replace(found, names=only_names(found.names).names)
 
 
-def open_optional_tables(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
+def kept_tables(spark: SparkSession, where: str | Path | None, form: str) -> Tables | None:
     """Return the tables that `where` keeps between runs; None if `where` is None."""
-    return None if where is None else open_tables(spark, table_location(str(where), parse_table_format(form)))
+    return None if where is None else tables_in(spark, table_location(str(where), format_named(form)))
 
 
-def replay_request_from_arguments(
+def request_for_replay(
     policies: str | Path, fix: str | None, by: str | None, headers: Headers, findings: str | Path | None
 ) -> ReplayRequest:
     """Return the request for a replay with the configuration file `policies`."""
-    fixing = None if fix is None else TimeCorrection(fix)
+    fixing = None if fix is None else FixTimes(fix)
     return replay_request(Path(policies), fixing, by, headers, now_in_ms(), None if findings is None else str(findings))
 
 
@@ -56,18 +54,18 @@ def repair_rules(
     retention: Retention,
     assume_ms: int | None,
     *skips: bool,
-) -> RepairRules:
+) -> Rules:
     """Return the rules of a repair that begins now. `skips` are `skip_unreadable` and `skip_unwritable`."""
     by_kind = (frozenset(keep), assume_ms, frozenset(rewrite))
-    return RepairRules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
+    return Rules(now_in_ms(), after_max_ms, *by_kind, epoch_ms, retention, *skips)
 
 
 @contextmanager
-def open_results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
+def opened_results(spark: SparkSession, out: str | Path, job: str) -> Iterator[Results]:
     """Create the folder for results, lock it for this run, and register the data source."""
     check_driver(spark)
     spark.dataSource.register(TopicSource)
     results = Results(spark, str(out))
     results.make()
-    with lock_folder(results, job), show_progress_in_notebook(spark, job):
+    with lock_folder(results, job), shown_in_notebook(spark, job):
         yield results

@@ -15,13 +15,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.pipeline.runs.argument_checks import (
-    Check,
-    InvalidValue,
-    check_arguments_with,
-    is_integer,
-    spark_session,
-)
+from sluicegate.pipeline.runs.argument_checks import Check, UnfitValue, check_arguments_with, is_integer, spark_session
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 from sluicegate.validation import units
@@ -37,14 +31,14 @@ _EXACT = "decimal(19,0)"  # can represent products of int64 without overflow
 def _times(value: Any) -> Column | str:
     if isinstance(value, Column) or (isinstance(value, str) and value.strip()):
         return value
-    raise InvalidValue("a column, or a column's name")
+    raise UnfitValue("a column, or a column's name")
 
 
 def _bound_ms(value: Any) -> Column | int:
     if isinstance(value, Column) or (is_integer(value) and 0 <= value <= LONG_MAX):
         found: Column | int = value
         return found
-    raise InvalidValue("a number of milliseconds, from 0 on, or a column of such numbers")
+    raise UnfitValue("a number of milliseconds, from 0 on, or a column of such numbers")
 
 
 CHECKS: Mapping[str, Check] = {
@@ -127,7 +121,7 @@ def _is_in_bounds(
 ) -> bool | None:
     if timestamp is None or appended is None or before_max_ms is None or after_max_ms is None:
         return None
-    return TimeWindow(appended, before_max_ms, after_max_ms).violated_bound(timestamp) is None
+    return TimeWindow(appended, before_max_ms, after_max_ms).breach(timestamp) is None
 
 
 def _unit(timestamp: int | None, appended: int | None) -> str | None:

@@ -28,7 +28,7 @@ from sluicegate.protocol.layout import (
     UUID,
     LayoutField,
     array,
-    layout_flaw,
+    flaw_in,
     nodes,
     since,
     struct,
@@ -81,7 +81,7 @@ class ApiHandling(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorCodePosition:
+class CodeAt:
     """The position of an error code at the start of a response, in versions `since` to `until`.
 
     From version `throttled` on, a throttle time precedes the code.
@@ -92,7 +92,7 @@ class ErrorCodePosition:
     until: int = NOT_FLEXIBLE
 
 
-_FIRST, _AFTER_THROTTLE = ErrorCodePosition(0, NOT_FLEXIBLE), ErrorCodePosition(0, 0)
+_FIRST, _AFTER_THROTTLE = CodeAt(0, NOT_FLEXIBLE), CodeAt(0, 0)
 """The code at the very start of the response, and the code after a throttle time."""
 
 
@@ -102,7 +102,7 @@ class Api:
 
     `code` is the position of the error code for the whole request. It is None if the response has no such code, or one
     per topic or partition. `codes` is the layout of a response with such codes, up to the last code. `layout` contains
-    the fields of a response that the proxy rewrites (see `api_with_rewritten_addresses`).
+    the fields of a response that the proxy rewrites (see `rewritten`).
     """
 
     key: int
@@ -110,7 +110,7 @@ class Api:
     max_version: int
     flexible_since: int
     handling: ApiHandling = ApiHandling.OPAQUE
-    code: ErrorCodePosition | None = None
+    code: CodeAt | None = None
     codes: tuple[LayoutField, ...] = ()
     layout: tuple[LayoutField, ...] = ()
 
@@ -135,12 +135,12 @@ class Api:
 _VALIDATE, _WATCH, _GUARD = ApiHandling.VALIDATE, ApiHandling.WATCH, ApiHandling.GUARD
 
 
-def api_with_rewritten_addresses(api: Api, *layout: LayoutField) -> Api:
+def rewritten(api: Api, *layout: LayoutField) -> Api:
     """Return an API whose responses the proxy rewrites: the proxy's addresses replace those in `layout`.
 
     Raises ValueError if the layout does not allow this.
     """
-    flaw = layout_flaw(layout)
+    flaw = flaw_in(layout)
     if flaw is not None:
         raise ValueError(f"layout of {api.name}: {flaw}")
     return replace(api, handling=ApiHandling.REWRITE, layout=layout)
@@ -201,9 +201,9 @@ def apis_by_key(apis: Iterable[Api]) -> dict[int, Api]:
 APIS = apis_by_key(
     (
         Api(0, "Produce", 13, 9, _VALIDATE, codes=_PRODUCE_CODES),
-        Api(1, "Fetch", 15, 12, code=ErrorCodePosition(7, 7), codes=_FETCH_CODES),
+        Api(1, "Fetch", 15, 12, code=CodeAt(7, 7), codes=_FETCH_CODES),
         Api(2, "ListOffsets", 11, 6, codes=_LIST_OFFSETS_CODES),
-        api_with_rewritten_addresses(
+        rewritten(
             Api(3, "Metadata", 13, 9),
             # Throttle time, followed by the brokers with their racks; topics come later.
             since(3, INT32),
@@ -212,20 +212,20 @@ APIS = apis_by_key(
         ),
         Api(8, "OffsetCommit", 10, 8, codes=_OFFSET_COMMIT_CODES),
         Api(9, "OffsetFetch", 10, 6),
-        api_with_rewritten_addresses(
-            Api(10, "FindCoordinator", 6, 3, code=ErrorCodePosition(0, 1, 3)),
+        rewritten(
+            Api(10, "FindCoordinator", 6, 3, code=CodeAt(0, 1, 3)),
             since(1, INT32),  # throttle time
             until(3, ERROR),
             until(3, since(1, STRING)),
             until(3, ADDRESS),
             since(4, nodes(STRING, ADDRESS, ERROR, STRING, most=MAX_COORDINATORS)),
         ),
-        Api(11, "JoinGroup", 9, 6, code=ErrorCodePosition(0, 2)),
-        Api(12, "Heartbeat", 4, 4, code=ErrorCodePosition(0, 1)),
-        Api(13, "LeaveGroup", 5, 4, code=ErrorCodePosition(0, 1)),
-        Api(14, "SyncGroup", 5, 4, code=ErrorCodePosition(0, 1)),
+        Api(11, "JoinGroup", 9, 6, code=CodeAt(0, 2)),
+        Api(12, "Heartbeat", 4, 4, code=CodeAt(0, 1)),
+        Api(13, "LeaveGroup", 5, 4, code=CodeAt(0, 1)),
+        Api(14, "SyncGroup", 5, 4, code=CodeAt(0, 1)),
         Api(15, "DescribeGroups", 6, 5),
-        Api(16, "ListGroups", 5, 3, code=ErrorCodePosition(0, 1)),
+        Api(16, "ListGroups", 5, 3, code=CodeAt(0, 1)),
         Api(17, "SaslHandshake", 1, NOT_FLEXIBLE, _WATCH, code=_FIRST),
         Api(18, "ApiVersions", 5, 3, ApiHandling.NEGOTIATE, code=_FIRST),
         Api(19, "CreateTopics", 7, 5, _GUARD),
@@ -233,7 +233,7 @@ APIS = apis_by_key(
         Api(21, "DeleteRecords", 2, 2, _GUARD),
         Api(22, "InitProducerId", 6, 2, code=_AFTER_THROTTLE),
         Api(23, "OffsetForLeaderEpoch", 4, 4),
-        Api(24, "AddPartitionsToTxn", 5, 3, _GUARD, code=ErrorCodePosition(4, 4)),
+        Api(24, "AddPartitionsToTxn", 5, 3, _GUARD, code=CodeAt(4, 4)),
         Api(25, "AddOffsetsToTxn", 4, 3, code=_AFTER_THROTTLE),
         Api(26, "EndTxn", 5, 3, code=_AFTER_THROTTLE),
         Api(27, "WriteTxnMarkers", 2, 1, _GUARD),
@@ -244,7 +244,7 @@ APIS = apis_by_key(
         Api(32, "DescribeConfigs", 4, 4, ApiHandling.DESCRIBE),
         Api(33, "AlterConfigs", 2, 2, _GUARD),
         Api(34, "AlterReplicaLogDirs", 2, 2, _GUARD),
-        Api(35, "DescribeLogDirs", 5, 2, code=ErrorCodePosition(3, 3)),
+        Api(35, "DescribeLogDirs", 5, 2, code=CodeAt(3, 3)),
         Api(36, "SaslAuthenticate", 2, 2, _WATCH, code=_FIRST),
         Api(37, "CreatePartitions", 3, 2, _GUARD),
         Api(38, "CreateDelegationToken", 3, 2, code=_FIRST),
@@ -252,9 +252,9 @@ APIS = apis_by_key(
         Api(40, "ExpireDelegationToken", 2, 2, code=_FIRST),
         Api(41, "DescribeDelegationToken", 3, 2, code=_FIRST),
         Api(42, "DeleteGroups", 3, 2),
-        Api(43, "ElectLeaders", 2, 2, _GUARD, code=ErrorCodePosition(1, 1)),
+        Api(43, "ElectLeaders", 2, 2, _GUARD, code=CodeAt(1, 1)),
         Api(44, "IncrementalAlterConfigs", 1, 1, _GUARD),
-        Api(45, "AlterPartitionReassignments", 1, 0, _GUARD, code=ErrorCodePosition(0, 0, 0)),
+        Api(45, "AlterPartitionReassignments", 1, 0, _GUARD, code=CodeAt(0, 0, 0)),
         Api(46, "ListPartitionReassignments", 0, 0, code=_AFTER_THROTTLE),
         Api(47, "OffsetDelete", 0, NOT_FLEXIBLE, code=_FIRST),
         Api(48, "DescribeClientQuotas", 1, 1, code=_AFTER_THROTTLE),
@@ -263,7 +263,7 @@ APIS = apis_by_key(
         Api(51, "AlterUserScramCredentials", 0, 0),
         Api(55, "DescribeQuorum", 2, 0, code=_FIRST),
         Api(57, "UpdateFeatures", 2, 0, code=_AFTER_THROTTLE),
-        api_with_rewritten_addresses(
+        rewritten(
             Api(60, "DescribeCluster", 2, 0, code=_AFTER_THROTTLE),
             *(INT32, INT16, STRING),  # throttle time, error code and message
             since(1, INT8),
@@ -283,7 +283,7 @@ APIS = apis_by_key(
         Api(75, "DescribeTopicPartitions", 0, 0),
         Api(76, "ShareGroupHeartbeat", 1, 0, ApiHandling.HEARTBEAT, code=_AFTER_THROTTLE),
         Api(77, "ShareGroupDescribe", 1, 0),
-        api_with_rewritten_addresses(
+        rewritten(
             Api(78, "ShareFetch", 2, 0, code=_AFTER_THROTTLE),
             *(INT32, INT16, STRING, since(1, INT32)),  # throttle time, error code and message, lock timeout
             array(
@@ -295,7 +295,7 @@ APIS = apis_by_key(
             ),
             NODE_ENDPOINTS,
         ),
-        api_with_rewritten_addresses(
+        rewritten(
             Api(79, "ShareAcknowledge", 2, 0, code=_AFTER_THROTTLE),
             *(INT32, INT16, STRING, since(2, INT32)),  # throttle time, error code and message, lock timeout
             array(UUID, array(INT32, INT16, STRING, struct(INT32, INT32))),

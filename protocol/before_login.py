@@ -30,7 +30,7 @@ class LoginResponse:
     token: bytes
 
 
-def client_software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[str, str] | None:
+def software_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[str, str] | None:
     """Return the name and version of the client's software from an ApiVersions request; None before version 3.
 
     Raises MalformedMessage.
@@ -47,7 +47,7 @@ def client_software_in(frame: bytes | bytearray, version: int, body_at: int) -> 
     return name, software_version
 
 
-def sasl_mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
+def mechanism_in(frame: bytes | bytearray, version: int, body_at: int) -> str:
     """Return the mechanism of a SaslHandshake request. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, False, body_at, 0, MAX_TAGGED_FIELDS)
@@ -69,7 +69,7 @@ def token_in(frame: bytes | bytearray, version: int, body_at: int) -> bytes:
     return token
 
 
-def read_login_response(frame: bytes | bytearray, version: int, body_at: int) -> LoginResponse:
+def login_response_in(frame: bytes | bytearray, version: int, body_at: int) -> LoginResponse:
     """Return the fields of a SaslAuthenticate response. Raises MalformedMessage."""
     walk = Walk()
     walk.begin(frame, version, version >= _AUTHENTICATE_FLEXIBLE_SINCE, body_at, 0, MAX_TAGGED_FIELDS)

@@ -90,7 +90,7 @@ class ChangeRequest:
     validate_only_at: int
 
 
-def parse_change_request(
+def read_change(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, prefix: str, give_way: GiveWay
 ) -> ChangeRequest:
     """Read a request of CreateTopics, AlterConfigs or IncrementalAlterConfigs.
@@ -185,7 +185,7 @@ class _Reader:
         return count
 
 
-def remove_items_and_settings(
+def without(
     frame: bytes | bytearray,
     request: ChangeRequest,
     dropped_items: Collection[int],

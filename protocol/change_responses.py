@@ -13,7 +13,7 @@ from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.integers import read_unsigned_varint, unsigned_varint
-from sluicegate.protocol.layout import INT8, STRING, LayoutStep, Program, array, steps_of_layout
+from sluicegate.protocol.layout import INT8, STRING, LayoutStep, Program, array, program_of
 from sluicegate.protocol.response_walks import ResponseWalk
 from sluicegate.protocol.strings import encode_string
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
@@ -70,7 +70,7 @@ class ChangeError:
     message: str | None
 
 
-def read_change_results(
+def read_results(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, give_way: GiveWay
 ) -> ChangeResponse:
     """Read a response of CreateTopics, DeleteTopics, AlterConfigs or IncrementalAlterConfigs.
@@ -123,12 +123,10 @@ def _created_or_deleted(walk: ResponseWalk, api: ApiKey, version: int) -> Change
 
 @cache
 def _created_settings(version: int) -> Program:
-    return steps_of_layout((array(STRING, STRING, INT8, INT8, INT8),), version)[:1]
+    return program_of((array(STRING, STRING, INT8, INT8, INT8),), version)[:1]
 
 
-def replace_change_results(
-    frame: bytes | bytearray, response: ChangeResponse, results: Sequence[bytes | memoryview]
-) -> Parts:
+def with_results(frame: bytes | bytearray, response: ChangeResponse, results: Sequence[bytes | memoryview]) -> Parts:
     """Return a response, in parts, with its results replaced by other encoded results."""
     view = memoryview(frame)
     return [
@@ -139,9 +137,7 @@ def replace_change_results(
     ]
 
 
-def build_change_response(
-    api_key: int, version: int, correlation_id: int, results: Sequence[bytes | memoryview]
-) -> Parts:
+def own_response(api_key: int, version: int, correlation_id: int, results: Sequence[bytes | memoryview]) -> Parts:
     """Return a response of the proxy's own, in parts, with encoded results."""
     api = APIS[api_key]
     flexible = api.is_flexible(version)
@@ -174,7 +170,7 @@ def encode_error(api_key: int, version: int, kind: int, name: str, error: Change
     return b"".join((*parts, tags))
 
 
-def add_created_settings(
+def with_created_settings(
     frame: bytes | bytearray, result: ChangeResult, flexible: bool, settings: Sequence[bytes]
 ) -> Sequence[bytes | memoryview]:
     """Return a created topic's result, in parts, with additional encoded settings.

@@ -13,7 +13,7 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.layout import INT8, STRING, LayoutStep, Program, array, since, steps_of_layout, until
+from sluicegate.protocol.layout import INT8, STRING, LayoutStep, Program, array, program_of, since, until
 from sluicegate.protocol.response_walks import ResponseWalk
 from sluicegate.protocol.strings import encode_string
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
@@ -42,7 +42,7 @@ _SETTINGS = array(
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeConfigsRequest:
+class Describing:
     """The topic settings that a request asks for.
 
     `topics` contains the names of the requested settings for each mention of a topic, in order; None means all
@@ -69,14 +69,14 @@ class DescribedSetting:
         return DEFAULT_CONFIG if self.value is None else DYNAMIC_TOPIC_CONFIG
 
 
-def read_describe_configs_request(
+def read_describing(
     frame: bytes | bytearray,
     version: int,
     body_at: int,
     is_wanted: Callable[[str], bool],
     prefix: str,
     give_way: Callable[[], None],
-) -> DescribeConfigsRequest:
+) -> Describing:
     """Read a request. Returns only those topics that are wanted, and only those setting names that have `prefix`.
 
     Raises MalformedMessage.
@@ -102,7 +102,7 @@ def read_describe_configs_request(
         walk.expect_end()
     except MalformedMessage as error:
         raise MalformedMessage(f"DescribeConfigs v{version}: {error}") from error
-    return DescribeConfigsRequest(topics, include_synonyms, include_documentation)
+    return Describing(topics, include_synonyms, include_documentation)
 
 
 def _names(walk: ResponseWalk, prefix: str, most: int) -> frozenset[str] | None:
@@ -194,7 +194,7 @@ def encode_setting(
 
 @cache
 def _setting_program(version: int) -> Program:
-    return steps_of_layout((_SETTINGS,), version)[0][2]
+    return program_of((_SETTINGS,), version)[0][2]
 
 
 def _walk(frame: bytes | bytearray, version: int, body_at: int, most: int) -> ResponseWalk:

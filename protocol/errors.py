@@ -37,11 +37,11 @@ class ErrorCode(IntEnum):
     UNKNOWN_TOPIC_ID = 100
 
 
-class ProtocolViolation(Exception):
+class SenderError(Exception):
     """Raised if the sender's bytes violate Kafka's protocol."""
 
 
-class FrameSizeError(ProtocolViolation):
+class FrameSizeError(SenderError):
     """Raised if a size prefix is negative, too small for a header, or larger than allowed.
 
     `size` is the claimed size (bytes). `head` contains the first bytes as they arrived, including the prefix.
@@ -53,7 +53,7 @@ class FrameSizeError(ProtocolViolation):
         self.head = head
 
 
-class MalformedMessage(ProtocolViolation):
+class MalformedMessage(SenderError):
     """Raised if a request or response does not follow its schema."""
 
 
@@ -74,15 +74,15 @@ class ResponseOutOfOrder(MalformedMessage):
         self.received = received
 
 
-class RequestTooLarge(ProtocolViolation):
+class RequestTooLarge(SenderError):
     """Raised if a request needs more work than is allowed. The message names the configuration key."""
 
 
-class TooManyRecords(ProtocolViolation):
+class TooManyRecords(SenderError):
     """Raised if a request has more records than allowed. The message names the configuration key."""
 
 
-class UnknownApi(ProtocolViolation):
+class UnknownApi(SenderError):
     """Raised for an API key or version that the proxy does not know. `api` is the API's name, or `unknown`."""
 
     def __init__(self, reason: str, api: str = "unknown") -> None:
@@ -90,11 +90,11 @@ class UnknownApi(ProtocolViolation):
         self.api = api
 
 
-class RequestBeforeLogin(ProtocolViolation):
+class RequestBeforeLogin(SenderError):
     """Raised for a request that brokers only accept after a login."""
 
 
-class UpstreamLeadsBackToProxy(ProtocolViolation):
+class UpstreamIsThisProxy(SenderError):
     """Raised for a request that this proxy itself sent, because the configured cluster address leads back to it."""
 
 

@@ -6,26 +6,26 @@ cdef Py_ssize_t _LEAST_ROOM_BYTES
 cdef Py_ssize_t _MOST_ROOM_BYTES
 
 
-cdef class FrameFastPath:
+cdef class OrdinaryFrames:
     cdef readonly Py_ssize_t taken
     cdef readonly bint settled
     cdef readonly Py_ssize_t left
 
-    cpdef Py_ssize_t forward_ordinary_frames(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1
 
-    cpdef object missing_bytes_buffer(self)
+    cpdef object rest_buffer(self)
 
-    cpdef bytearray process_missing_bytes(self, Py_ssize_t count)
+    cpdef bytearray take_rest(self, Py_ssize_t count)
 
-    cpdef discard_partial_frame(self)
+    cpdef drop(self)
 
 
 cdef class FrameReader:
     cdef public bint suspended
-    cdef readonly Py_ssize_t complete_frame_count
+    cdef readonly Py_ssize_t frames_ended
     cdef readonly bint settled
     cdef object _handler
-    cdef FrameFastPath _ordinary
+    cdef OrdinaryFrames _ordinary
     cdef object _pool
     cdef Py_ssize_t _prefix_bytes
     cdef Py_ssize_t _max_frame_bytes
@@ -36,25 +36,25 @@ cdef class FrameReader:
     cdef Py_ssize_t _filled
     cdef Py_ssize_t _room
 
-    cpdef gathered_part(self)
+    cpdef begun(self)
 
-    @cython.locals(position=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, ordinary=FrameFastPath)
+    @cython.locals(position=Py_ssize_t, start=Py_ssize_t, count=Py_ssize_t, ordinary=OrdinaryFrames)
     cpdef Py_ssize_t receive(self, object data, Py_ssize_t end) except -1
 
-    cpdef discard_partial_frame(self)
+    cpdef drop(self)
 
     cpdef forget(self)
 
-    @cython.locals(ordinary=FrameFastPath)
+    @cython.locals(ordinary=OrdinaryFrames)
     cpdef gathering_view(self)
 
-    @cython.locals(ordinary=FrameFastPath)
-    cpdef process_gathered_bytes(self, Py_ssize_t count)
+    @cython.locals(ordinary=OrdinaryFrames)
+    cpdef gathered(self, Py_ssize_t count)
 
     cdef bint _ordinary_has_begun(self) except -1
 
     @cython.locals(frame=bytearray)
-    cdef _take_rest(self, FrameFastPath ordinary, Py_ssize_t count)
+    cdef _take_rest(self, OrdinaryFrames ordinary, Py_ssize_t count)
 
     @cython.locals(size=Py_ssize_t, start=Py_ssize_t, head=bytes)
     cdef Py_ssize_t _begin(self, object data, Py_ssize_t position, Py_ssize_t end) except -1

@@ -40,17 +40,17 @@ class FrameHandler(Protocol):
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Decide what to do with a frame of `size` bytes. `head` is its beginning, up to the reader's head size."""
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         """Receive the next bytes of streamed frames, with size prefixes. They are valid only during the call."""
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         """Account for `more` bytes of a frame of `size`. Suspend the reader if there is no memory for them."""
 
     def on_frame(self, frame: bytearray) -> None:
         """Receive a gathered frame, without its size prefix. The handler may keep it, or return it to the pool."""
 
 
-class FrameFastPath:
+class OrdinaryFrames:
     """A fast path that forwards ordinary frames before a FrameHandler receives them.
 
     `taken` is the number of frames that the last call forwarded. `settled` is whether these frames need no further
@@ -63,7 +63,7 @@ class FrameFastPath:
         self.settled = False
         self.left = 0
 
-    def forward_ordinary_frames(self, data: memoryview, position: int, end: int) -> int:
+    def take(self, data: memoryview, position: int, end: int) -> int:
         """Forward whole frames from data[position] on, and keep the beginning of the last frame.
 
         Returns the position of the first frame that a handler must receive.
@@ -72,18 +72,18 @@ class FrameFastPath:
         self.settled = False
         return position
 
-    def missing_bytes_buffer(self) -> memoryview:
+    def rest_buffer(self) -> memoryview:
         """Return the buffer for the missing bytes (`left`)."""
         return _NOWHERE
 
-    def process_missing_bytes(self, count: int) -> bytearray | None:
-        """Process `count` bytes that were read into `missing_bytes_buffer()`.
+    def take_rest(self, count: int) -> bytearray | None:
+        """Process `count` bytes that were read into `rest_buffer()`.
 
         Returns the whole frame, without its size, if a handler must receive it. Otherwise returns None.
         """
         return None
 
-    def discard_partial_frame(self) -> None:
+    def drop(self) -> None:
         """Discard the incomplete frame, because no more bytes will arrive."""
         self.left = 0
 
@@ -94,9 +94,9 @@ class _NoHandler:
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.STREAM
 
-    def on_streamed_bytes(self, data: memoryview) -> None: ...
+    def on_pass(self, data: memoryview) -> None: ...
 
-    def on_memory_needed(self, more: int, size: int) -> None: ...
+    def on_room(self, more: int, size: int) -> None: ...
 
     def on_frame(self, frame: bytearray) -> None: ...
 
@@ -112,7 +112,7 @@ class FrameReader:
     - `ordinary`: forwards frames before the handler receives them.
     - `suspended`: the handler may set it in a callback. The reader then stops after that frame, or within the frame
       that it gathers.
-    - `complete_frame_count`: the number of whole frames of both kinds.
+    - `frames_ended`: the number of whole frames of both kinds.
     - `settled`: whether the last call received only ordinary frames, which need no further work.
     """
 
@@ -122,10 +122,10 @@ class FrameReader:
         head_bytes: int,
         max_frame_bytes: int,
         pool: FramePool,
-        ordinary: FrameFastPath | None = None,
+        ordinary: OrdinaryFrames | None = None,
     ) -> None:
         self.suspended = False
-        self.complete_frame_count = 0
+        self.frames_ended = 0
         self.settled = False
         self._handler = handler
         self._ordinary = ordinary
@@ -140,12 +140,12 @@ class FrameReader:
         self._room = 0
 
     @property
-    def is_mid_frame(self) -> bool:
+    def mid_frame(self) -> bool:
         """Whether a frame is incomplete."""
         return self._pass_left > 0 or self.is_gathering or len(self._prefix) > 0
 
     @property
-    def is_mid_streamed_frame(self) -> bool:
+    def mid_pass(self) -> bool:
         """Whether a streamed frame is incomplete."""
         return self._pass_left > 0
 
@@ -154,7 +154,7 @@ class FrameReader:
         """Whether part of a gathered frame is buffered."""
         return self._frame is not None or self._ordinary_has_begun()
 
-    def gathered_part(self) -> memoryview | None:
+    def begun(self) -> memoryview | None:
         """Return the received part of the frame that is being gathered, without its size prefix.
 
         Returns None if no frame is being gathered.
@@ -173,8 +173,8 @@ class FrameReader:
                 count = min(self._pass_left, end - position)
                 self._pass_left -= count
                 if self._pass_left == 0:
-                    self.complete_frame_count += 1
-                self._handler.on_streamed_bytes(data[position : position + count])
+                    self.frames_ended += 1
+                self._handler.on_pass(data[position : position + count])
                 position += count
             elif self._frame is not None or self._ordinary_has_begun():
                 position += self._fill(data, position, end)
@@ -182,8 +182,8 @@ class FrameReader:
                 ordinary = self._ordinary
                 if ordinary is not None:
                     start = position
-                    position = ordinary.forward_ordinary_frames(data, start, end)
-                    self.complete_frame_count += ordinary.taken
+                    position = ordinary.take(data, start, end)
+                    self.frames_ended += ordinary.taken
                     self.settled = start == 0 and position == end and ordinary.settled
                     if self.suspended or end - position < self._prefix_bytes:
                         continue
@@ -192,16 +192,16 @@ class FrameReader:
                 position = self._collect_prefix(data, position, end)
         return position
 
-    def discard_partial_frame(self) -> None:
+    def drop(self) -> None:
         """Discard an incomplete frame, because no more bytes will arrive."""
         if self._frame is not None:
             self._pool.free(self._frame)
         if self._ordinary is not None:
-            self._ordinary.discard_partial_frame()
+            self._ordinary.drop()
         self._frame = None
         self._prefix = b""
 
-    def switch_handler(self, handler: FrameHandler, ordinary: FrameFastPath | None = None) -> None:
+    def deliver_to(self, handler: FrameHandler, ordinary: OrdinaryFrames | None = None) -> None:
         """Switch to another handler and `ordinary` path. Must not be called in the middle of a frame."""
         self._handler = handler
         self._ordinary = ordinary
@@ -215,7 +215,7 @@ class FrameReader:
         """Return the buffer for the next bytes of the frame that is being gathered, or None if there is none."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
-            return ordinary.missing_bytes_buffer()
+            return ordinary.rest_buffer()
         if self._frame is None:
             return None
         if self._room > 0:
@@ -223,7 +223,7 @@ class FrameReader:
             self._room = 0
         return memoryview(self._frame)[self._filled :]
 
-    def process_gathered_bytes(self, count: int) -> None:
+    def gathered(self, count: int) -> None:
         """Process `count` bytes that were read into `gathering_view()`."""
         ordinary = self._ordinary
         if ordinary is not None and ordinary.left > 0:
@@ -236,13 +236,13 @@ class FrameReader:
     def _ordinary_has_begun(self) -> bool:
         return self._ordinary is not None and self._ordinary.left > 0
 
-    def _take_rest(self, ordinary: FrameFastPath, count: int) -> None:
-        frame = ordinary.process_missing_bytes(count)
-        self.complete_frame_count += ordinary.taken
+    def _take_rest(self, ordinary: OrdinaryFrames, count: int) -> None:
+        frame = ordinary.take_rest(count)
+        self.frames_ended += ordinary.taken
         self.settled = ordinary.settled
         if frame is not None:
             self._handler.on_head(len(frame), bytes(frame[: self._prefix_bytes - _SIZE_BYTES]))
-            self.complete_frame_count += 1
+            self.frames_ended += 1
             self._handler.on_frame(frame)
 
     def _begin(self, data: memoryview, position: int, end: int) -> int:
@@ -259,11 +259,11 @@ class FrameReader:
         if size > end - start:
             self._gather(self._pool.take(size, end - start), head)
             return start + len(head)
-        self._handler.on_memory_needed(size, size)
+        self._handler.on_room(size, size)
         if self.suspended:
             self._frame, self._filled = bytearray(size), 0
             return start
-        self.complete_frame_count += 1
+        self.frames_ended += 1
         self._handler.on_frame(bytearray(data[start : start + size]))
         return start + size
 
@@ -294,8 +294,8 @@ class FrameReader:
         else:
             self._pass_left = self._size - len(head)
             if self._pass_left == 0:
-                self.complete_frame_count += 1
-            self._handler.on_streamed_bytes(memoryview(prefix))
+                self.frames_ended += 1
+            self._handler.on_pass(memoryview(prefix))
 
     def _reject(self, size: int, prefix: bytes | memoryview) -> None:
         reason = f"a frame claims {size} bytes, more than the {self._max_frame_bytes} allowed (limits.max_frame_bytes)"
@@ -307,7 +307,7 @@ class FrameReader:
         buffer[: len(head)] = head
         self._frame = buffer
         self._filled = len(head)
-        self._handler.on_memory_needed(len(buffer), self._size)
+        self._handler.on_room(len(buffer), self._size)
         self._finish_or_grow()
 
     def _fill(self, data: memoryview, position: int, end: int) -> int:
@@ -316,7 +316,7 @@ class FrameReader:
         count = min(len(view), end - position)
         view[:count] = data[position : position + count]
         view.release()
-        self.process_gathered_bytes(count)
+        self.gathered(count)
         return count
 
     def _finish_or_grow(self) -> None:
@@ -326,18 +326,18 @@ class FrameReader:
         if self._filled == self._size:
             frame = self._frame
             self._frame = None
-            self.complete_frame_count += 1
+            self.frames_ended += 1
             self._handler.on_frame(frame)
         else:
             self._room = min(max(self._filled, _LEAST_ROOM_BYTES), _MOST_ROOM_BYTES, self._size - self._filled)
-            self._handler.on_memory_needed(self._room, self._size)
+            self._handler.on_room(self._room, self._size)
 
 
 Parts = Sequence[bytes | bytearray | memoryview]
 """The parts of one frame, in order."""
 
 
-def build_frame(*parts: bytes | bytearray | memoryview) -> bytes:
+def frame_of(*parts: bytes | bytearray | memoryview) -> bytes:
     """Return a frame that consists of these parts, with its size prefix."""
     return b"".join((size_prefix(parts), *parts))
 

@@ -1,8 +1,8 @@
 """Describes the layout of a response, so that broker addresses and error codes can be found in it.
 
 If an API's responses contain addresses, or error codes of partitions, `sluicegate.protocol.api` declares the fields of
-their layout in order, with Kafka's type names. `steps_of_layout` compiles the layout into the steps for one version,
-which `sluicegate.protocol.response_walks` executes.
+their layout in order, with Kafka's type names. `program_of` compiles the layout into the steps for one version, which
+`sluicegate.protocol.response_walks` executes.
 """
 
 from collections.abc import Iterator
@@ -89,13 +89,13 @@ Program = tuple[tuple[int, int, "Program"], ...]
 """The steps for one version: each has its kind, its maximum number of bytes or items, and the steps for each item."""
 
 
-def steps_of_layout(fields: tuple[LayoutField, ...], version: int) -> Program:
+def program_of(fields: tuple[LayoutField, ...], version: int) -> Program:
     """Return the steps for a whole response, or for its part before REST."""
     end = () if REST in fields else ((int(LayoutStep.TAGS), 0, ()), (int(LayoutStep.END), 0, ()))
     return (*_merged(_steps(fields, version)), *end)
 
 
-def layout_flaw(fields: tuple[LayoutField, ...]) -> str | None:
+def flaw_in(fields: tuple[LayoutField, ...]) -> str | None:
     """Return why the addresses in a response with this layout cannot be rewritten, or None if they can."""
     lists = [field.fields for field in fields if field.step is LayoutStep.NODES]
     steps = {field.step for field in fields}

@@ -25,7 +25,7 @@ _APPEND_TIME_BYTES = 8
 _THROTTLE_BYTES = 4
 
 
-def request_with_batches(request: ProduceRequest, batches: Mapping[tuple[int, int], bytes]) -> ProduceRequest:
+def with_batches(request: ProduceRequest, batches: Mapping[tuple[int, int], bytes]) -> ProduceRequest:
     """Return a request of version 3 that contains these batches.
 
     There is one for each (topic position, partition position) in the older request.
@@ -38,15 +38,13 @@ def request_with_batches(request: ProduceRequest, batches: Mapping[tuple[int, in
     return walk_produce_request(frame, _VERSION, body_at, partitions)
 
 
-def report_empty_partitions_as_stored(
-    frame: bytearray, empty: Set[tuple[str, int]], max_response_entries: int
-) -> bytearray:
+def with_successes(frame: bytearray, empty: Set[tuple[str, int]], most_entries: int) -> bytearray:
     """Report success for the `empty` partitions in a broker's response of version 3, if their batch was corrupt.
 
     A broker up to 3.9 stores nothing of an empty set and reports success without an offset. Modifies the frame. Raises
     MalformedMessage.
     """
-    response = walk_produce_response(frame, _VERSION, produce_body_at(frame, _VERSION), max_response_entries)
+    response = walk_produce_response(frame, _VERSION, produce_body_at(frame, _VERSION), most_entries)
     for entry in response.entries:
         if entry.code == ErrorCode.CORRUPT_MESSAGE and (entry.topic, entry.index) in empty:
             at = entry.start + _INDEX_BYTES
@@ -54,11 +52,11 @@ def report_empty_partitions_as_stored(
     return frame
 
 
-def response_in_older_version(frame: bytes | bytearray, version: int, max_response_entries: int) -> bytes | bytearray:
+def in_older_version(frame: bytes | bytearray, version: int, most_entries: int) -> bytes | bytearray:
     """Return a response of version 3 (a frame without its size) in an older version. Raises MalformedMessage."""
     if version >= APPEND_TIME_SINCE:
         return frame
-    response = walk_produce_response(frame, _VERSION, produce_body_at(frame, _VERSION), max_response_entries)
+    response = walk_produce_response(frame, _VERSION, produce_body_at(frame, _VERSION), most_entries)
     older = bytearray()
     copied_to = 0
     for entry in response.entries:

@@ -24,7 +24,7 @@ _REQUESTED = Struct(">iq")
 _RETURNED = Struct(">ihqq")
 
 
-def build_log_start_request(partitions: Mapping[str, Iterable[int]], correlation_id: int) -> bytes:
+def log_start_request(partitions: Mapping[str, Iterable[int]], correlation_id: int) -> bytes:
     """Return a request (a frame without its size) for these partitions by topic."""
     parts = [
         build_request_header(ApiKey.LIST_OFFSETS, _VERSION, correlation_id, _CLIENT_ID, _HEADER_VERSION),
@@ -38,7 +38,7 @@ def build_log_start_request(partitions: Mapping[str, Iterable[int]], correlation
     return b"".join(parts)
 
 
-def log_start_offsets_in(frame: bytes | bytearray, requested: int) -> dict[tuple[str, int], int]:
+def log_starts_in(frame: bytes | bytearray, requested: int) -> dict[tuple[str, int], int]:
     """Return the offset of each (topic, partition) for which the response reports no error.
 
     Raises MalformedMessage, also if the response has more than `requested` partitions, because reading hundreds of

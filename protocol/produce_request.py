@@ -42,7 +42,7 @@ class TopicData:
         self.topic_id = topic_id
         self.partitions = partitions
 
-    def resolve_name(self, names: Mapping[bytes, str]) -> str | None:
+    def name_by(self, names: Mapping[bytes, str]) -> str | None:
         """Return the topic's name.
 
         If the request contains only the topic id, looks the name up in `names`, and returns None if it is not there.

@@ -39,10 +39,10 @@ cdef class _Walk(Walk):
 cpdef walk_produce_response(frame, int version, Py_ssize_t body_at, int64_t max_entries)
 
 @cython.locals(walk=_Walk)
-cpdef Py_ssize_t produce_response_tail_at(frame, int version, Py_ssize_t body_at) except -2
+cpdef Py_ssize_t tail_at(frame, int version, Py_ssize_t body_at) except -2
 
 @cython.locals(walk=_Walk)
-cpdef Py_ssize_t find_tail_with_node_endpoints(frame, int version, Py_ssize_t body_at) except -2
+cpdef Py_ssize_t tail_with_endpoints(frame, int version, Py_ssize_t body_at) except -2
 
 @cython.locals(walk=_Walk)
 cdef _Walk _after_topics(frame, int version, Py_ssize_t body_at)

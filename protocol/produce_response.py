@@ -74,21 +74,19 @@ class PartitionResponse:
 
 @dataclass(slots=True)
 class WalkedResponse:
-    """A walked response. `entries` are its entries in order. The throttle time and the tags begin at
-    `produce_response_tail_at`.
-    """
+    """A walked response. `entries` are its entries in order. The throttle time and the tags begin at `tail_at`."""
 
     frame: bytes | bytearray
     entries: list[PartitionResponse]
-    produce_response_tail_at: int
+    tail_at: int
     has_node_endpoints: bool
 
     @property
     def tail(self) -> memoryview:
         """The bytes after the topics."""
-        return memoryview(self.frame)[self.produce_response_tail_at :]
+        return memoryview(self.frame)[self.tail_at :]
 
-    def response_with_entries(self, replacements: Mapping[int, bytes], tail: bytes | memoryview) -> Parts:
+    def with_entries(self, replacements: Mapping[int, bytes], tail: bytes | memoryview) -> Parts:
         """Return the response, in parts, with some entries (by position in `entries`) and the tail replaced."""
         view = memoryview(self.frame)
         parts: list[bytes | memoryview] = []
@@ -97,7 +95,7 @@ class WalkedResponse:
             entry = self.entries[position]
             parts += (view[copied_to : entry.start], replacements[position])
             copied_to = entry.end
-        return *parts, view[copied_to : self.produce_response_tail_at], tail
+        return *parts, view[copied_to : self.tail_at], tail
 
 
 def encode_rejection(index: int, rejection: PartitionRejection, version: int) -> bytes:
@@ -117,7 +115,7 @@ def encode_rejection(index: int, rejection: PartitionRejection, version: int) ->
     return b"".join(parts)
 
 
-def build_produce_response(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
+def response_of(version: int, topics: Mapping[TopicKey, Sequence[bytes]]) -> bytes:
     """Return the body of a whole response, from entries that `encode_rejection` has encoded, by topic."""
     flexible = version >= FLEXIBLE_SINCE
     tags = b"\0" if flexible else b""
@@ -130,7 +128,7 @@ def build_produce_response(version: int, topics: Mapping[TopicKey, Sequence[byte
     return b"".join((*parts, tags))
 
 
-def entry_with_log_start_offset(entry: bytes, log_start_offset: int) -> bytes:
+def with_log_start(entry: bytes, log_start_offset: int) -> bytes:
     """Return an entry from `encode_rejection`, version 5 or later, with another log start offset."""
     return entry[:_LOG_START_AT] + _INT64.pack(log_start_offset) + entry[_LOG_START_AT + _INT64_BYTES :]
 
@@ -171,12 +169,12 @@ def walk_produce_response(frame: bytes | bytearray, version: int, body_at: int, 
     return WalkedResponse(frame, entries, walk.position, walk.has_node_endpoints())
 
 
-def produce_response_tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
+def tail_at(frame: bytes | bytearray, version: int, body_at: int) -> int:
     """Return where a response's tail begins. Raises MalformedMessage."""
     return _after_topics(frame, version, body_at).position
 
 
-def find_tail_with_node_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
+def tail_with_endpoints(frame: bytes | bytearray, version: int, body_at: int) -> int:
     """Return where the tail of a broker's response begins, or -1 if it contains no node endpoints (KIP-951).
 
     Raises MalformedMessage.

@@ -14,9 +14,9 @@ from struct import Struct
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.produce_response import produce_body_at, produce_response_tail_at
+from sluicegate.protocol.produce_response import produce_body_at, tail_at
 from sluicegate.protocol.produce_versions import THROTTLE_SINCE
-from sluicegate.protocol.response_walks import NodeAddress, NodeList, node_endpoints_in_tag
+from sluicegate.protocol.response_walks import NodeAddress, NodeList, endpoints_in_tag
 from sluicegate.protocol.walk import tagged_fields
 
 _INT16 = Struct(">h")
@@ -33,7 +33,7 @@ AddressOf = Callable[[int, str, int], NewAddress]
 """Maps (node id, host, port) to the new address, or to None if the endpoint is omitted."""
 
 
-def replace_broker_addresses(
+def with_nodes(
     data: bytes | bytearray, found: NodeList, addresses: Sequence[NewAddress], flexible: bool
 ) -> tuple[Parts, int]:
     """Return `data`, in parts, with each listed broker at its new address, and the number of brokers that remain.
@@ -55,7 +55,7 @@ def replace_broker_addresses(
     return parts, kept
 
 
-def replace_coordinator_addresses(
+def with_coordinators(
     data: bytes | bytearray, found: Sequence[NodeAddress], addresses: Sequence[NewAddress], flexible: bool
 ) -> Parts:
     """Return `data`, in parts, with each coordinator at its new address.
@@ -80,13 +80,13 @@ def replace_coordinator_addresses(
     return parts
 
 
-def set_throttle_time(response: bytearray, version: int, throttle_ms: int) -> bytearray:
+def with_throttle_time(response: bytearray, version: int, throttle_ms: int) -> bytearray:
     """Set the throttle time in a Produce response (a frame without its size) to at least `throttle_ms`.
 
     Version 0 has no throttle time and stays unchanged. Raises MalformedMessage.
     """
     if version >= THROTTLE_SINCE:
-        at = produce_response_tail_at(response, version, produce_body_at(response, version))
+        at = tail_at(response, version, produce_body_at(response, version))
         if len(response) - at < _INT32.size:
             raise MalformedMessage(f"Produce response v{version}: it ends before its throttle time")
         longest = max(throttle_ms, _INT32.unpack_from(response, at)[0])
@@ -94,7 +94,7 @@ def set_throttle_time(response: bytearray, version: int, throttle_ms: int) -> by
     return response
 
 
-def replace_node_endpoint_addresses(tail: bytes, address_of: AddressOf) -> bytes:
+def with_addresses(tail: bytes, address_of: AddressOf) -> bytes:
     """Return a Produce response's tail with other addresses in its node endpoints. Raises MalformedMessage."""
     parts: list[bytes] = []
     for tag, start, value_at, end in tagged_fields(tail, _THROTTLE_BYTES):
@@ -106,9 +106,9 @@ def replace_node_endpoint_addresses(tail: bytes, address_of: AddressOf) -> bytes
 
 def _endpoints_field(value: bytes, address_of: AddressOf) -> bytes:
     """Return the tagged field with its tag and size. It is empty if no endpoint is left."""
-    found = node_endpoints_in_tag(value)
+    found = endpoints_in_tag(value)
     addresses = [address_of(node.node_id, node.host, node.port) for node in found.nodes]
-    parts, kept = replace_broker_addresses(value, found, addresses, flexible=True)
+    parts, kept = with_nodes(value, found, addresses, flexible=True)
     if not kept:
         return b""
     changed = b"".join(parts)

@@ -39,13 +39,13 @@ cdef class ResponseWalk(Walk):
     cdef NodeAddress node
     cdef NodeList listed
 
-    cdef NodeList read_nodes(self, tuple program)
+    cdef NodeList nodes_of(self, tuple program)
 
     @cython.locals(step=int, size=int64_t, inner=tuple, left=int64_t)
     cpdef int run(self, tuple program) except -1
 
     @cython.locals(count=int64_t)
-    cdef int64_t read_nullable_count(self) except -9
+    cdef int64_t nullable_count(self) except -9
 
     @cython.locals(code=int64_t)
     cdef int error(self) except -1
@@ -57,10 +57,10 @@ cdef class ResponseWalk(Walk):
 
 
 @cython.locals(walk=ResponseWalk)
-cpdef NodeList broker_addresses_in(int api_key, int version, data, Py_ssize_t body_at)
+cpdef NodeList addresses_in(int api_key, int version, data, Py_ssize_t body_at)
 
 @cython.locals(walk=ResponseWalk)
-cpdef NodeList node_endpoints_in_tag(value)
+cpdef NodeList endpoints_in_tag(value)
 
 cdef int _BROKER_RACK_SINCE
 cdef int _CONTROLLER_SINCE
@@ -94,4 +94,4 @@ cdef class _MetadataWalk(Walk):
 
 
 @cython.locals(walk=_MetadataWalk)
-cpdef tuple topics_in_metadata_response(frame, int version, Py_ssize_t body_at)
+cpdef tuple topics_in(frame, int version, Py_ssize_t body_at)

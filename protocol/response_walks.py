@@ -15,7 +15,7 @@ from struct import Struct
 
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.layout import NODE_ENDPOINTS, LayoutStep, Program, steps_of_layout
+from sluicegate.protocol.layout import NODE_ENDPOINTS, LayoutStep, Program, program_of
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS, Walk
 
 _MAX_ELEMENTS = 200_000
@@ -63,31 +63,31 @@ class NodeList:
         self.codes = codes
 
 
-def broker_addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
+def addresses_in(api_key: int, version: int, data: bytes | bytearray, body_at: int) -> NodeList:
     """Return the brokers in a response of `api_key`. Its body begins at `body_at`. Raises MalformedMessage."""
     api = APIS[api_key]
     walk = ResponseWalk()
     walk.begin(data, version, api.is_flexible(version), body_at, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
     try:
-        return walk.read_nodes(_program(api_key, version))
+        return walk.nodes_of(_program(api_key, version))
     except MalformedMessage as error:
         raise MalformedMessage(f"{api.name} response v{version}: {error}") from error
 
 
 @cache
 def _program(api_key: int, version: int) -> Program:
-    return steps_of_layout(APIS[api_key].layout, version)
+    return program_of(APIS[api_key].layout, version)
 
 
 # The steps without those for tagged fields and for the end of a message.
-_ENDPOINTS = steps_of_layout((NODE_ENDPOINTS,), 0)[:1]
+_ENDPOINTS = program_of((NODE_ENDPOINTS,), 0)[:1]
 
 
-def node_endpoints_in_tag(value: bytes | bytearray) -> NodeList:
+def endpoints_in_tag(value: bytes | bytearray) -> NodeList:
     """Return the node endpoints in the value of tag 0 in a Produce response. Raises MalformedMessage."""
     walk = ResponseWalk()
     walk.begin(value, 0, True, 0, _MAX_ELEMENTS, MAX_TAGGED_FIELDS)
-    found = walk.read_nodes(_ENDPOINTS)
+    found = walk.nodes_of(_ENDPOINTS)
     walk.expect_end()
     return found
 
@@ -100,7 +100,7 @@ class ResponseWalk(Walk):
         self.node = NodeAddress()
         self.listed = NodeList(-1, -1, [], self.codes)
 
-    def read_nodes(self, program: Program) -> NodeList:
+    def nodes_of(self, program: Program) -> NodeList:
         self.run(program)
         if self.listed.count_at < 0:
             self.listed.nodes.append(self.node)
@@ -117,7 +117,7 @@ class ResponseWalk(Walk):
             elif step == _TAGS:
                 self.skip_tags()
             elif step == _ARRAY:
-                left = self.read_nullable_count()
+                left = self.nullable_count()
                 while left > 0:
                     self.run(inner)
                     left -= 1
@@ -131,7 +131,7 @@ class ResponseWalk(Walk):
             else:
                 self.expect_end()
 
-    def read_nullable_count(self) -> int:
+    def nullable_count(self) -> int:
         """Read the number of items. It is 0 for null, such as a Fetch response's aborted transactions."""
         count = self.length(_INT32_BYTES)
         if count > self.elements_left:
@@ -187,9 +187,7 @@ _PARTITION_BYTES = 2 + 4 + 4  # error code, index, leader
 _MAX_ELEMENTS = 200_000
 
 
-def topics_in_metadata_response(
-    frame: bytes | bytearray, version: int, body_at: int
-) -> tuple[list[tuple[bytes | None, str]], set[int]]:
+def topics_in(frame: bytes | bytearray, version: int, body_at: int) -> tuple[list[tuple[bytes | None, str]], set[int]]:
     """Read a Metadata response. Return its topics, and the distinct error codes of topics with an error.
 
     A topic is a pair (topic id or None, name). Only topics with a name and error code 0 are returned. Raises
@@ -272,7 +270,7 @@ _CODE = Struct(">h")
 _THROTTLE_BYTES = 4
 
 
-def error_code_position(api_key: int, version: int) -> int | None:
+def code_at(api_key: int, version: int) -> int | None:
     """Return the position (bytes) of the error code in a response's body, or None if the API has no such code."""
     api = APIS.get(api_key)
     code = api.code if api is not None else None
@@ -282,13 +280,13 @@ def error_code_position(api_key: int, version: int) -> int | None:
 
 
 @cache
-def error_code_steps(api_key: int, version: int) -> Program:
+def codes_program(api_key: int, version: int) -> Program:
     """Return the steps to all error codes in a response. They are empty if its API does not declare them."""
     codes = APIS[api_key].codes
-    return steps_of_layout(codes, version) if codes else ()
+    return program_of(codes, version) if codes else ()
 
 
-def error_codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
+def codes_in(api_key: int, version: int, response: bytes | bytearray, body_at: int) -> tuple[int, ...]:
     """Return the distinct error codes in a response, or in its beginning if it is truncated; (0,) if there is no error.
 
     For an API with `codes`, these are the codes of partitions; for Metadata, those of topics; for FindCoordinator,
@@ -297,9 +295,9 @@ def error_codes_in(api_key: int, version: int, response: bytes | bytearray, body
     api = APIS[api_key]
     if api_key == ApiKey.METADATA:
         with suppress(MalformedMessage):
-            return tuple(sorted(topics_in_metadata_response(response, version, body_at)[1])) or (0,)
+            return tuple(sorted(topics_in(response, version, body_at)[1])) or (0,)
         return ()
-    program, at = error_code_steps(api_key, version), error_code_position(api_key, version)
+    program, at = codes_program(api_key, version), code_at(api_key, version)
     if not program and at is None and api.layout:
         program = _program(api_key, version)
     if program:

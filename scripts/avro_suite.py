@@ -17,7 +17,7 @@ import cramjam
 import fastavro
 import zstandard
 
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -40,12 +40,12 @@ def main(folder: Path) -> None:
     texts += [file.read_text() for file in sorted(share.rglob("*.avsc"))]
     for text in texts:
         try:
-            compile_avro_content(text)
+            avro_content(text)
         except SchemaUnusable as error:
             differences.append(f"{text[:80]}: {error}")
     count = 0
     for text, datum in data(share):
-        content = compile_avro_content(text)
+        content = avro_content(text)
         count += 1
         words = content.fault(datum, StepBudget())
         if words is not None:

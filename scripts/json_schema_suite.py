@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import StepBudget
-from sluicegate.validation.rules.schemas.content import Formats, SchemaUnusable, content_with_formats
+from sluicegate.validation.rules.schemas.content import Formats, SchemaUnusable, with_formats
 
 DRAFTS = {
     "draft3": "http://json-schema.org/draft-03/schema#",
@@ -65,7 +65,7 @@ def outcomes(group: dict, uri: str, name: str):
     try:
         content = json_schema_content(text)
         if name == "format.json":  # these tests are about annotations
-            content = content_with_formats(content, Formats.ANNOTATE, StepBudget())
+            content = with_formats(content, Formats.ANNOTATE, StepBudget())
     except SchemaUnusable as error:
         is_remote = any(words in f"{error} {text}" for words in NOT_FETCHED)
         for test in group["tests"]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 
 # The fields of the suite's results that are packed.
 RESULTS = """
@@ -44,7 +44,7 @@ message TestResult {
 def packed(dump: bytes) -> dict[str, object]:
     """Return the descriptor sets, each once, and each case with the ids of the rules that it violates, or an error."""
     pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(compile_descriptor_set("results.proto", RESULTS, {})).file:
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("results.proto", RESULTS, {})).file:
         pool.Add(file)
     results = message_factory.GetMessageClass(pool.FindMessageTypeByName("ResultSet")).FromString(dump)
     schemas: dict[bytes, int] = {}

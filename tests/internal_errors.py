@@ -26,14 +26,14 @@ class _Logged:
         self._lines: list[str] = []
         self._read: dict[Path, int] = {}
 
-    def record_log_line(self, event: object, fields: dict[str, Any]) -> None:
+    def note(self, event: object, fields: dict[str, Any]) -> None:
         """Note a log line, if it is an internal error. `fields`: those beside its event."""
         error = fields.get("exc_info") or None
         if error is not None or _WORDS in str(event):
             shown = {name: repr(value) for name, value in fields.items() if value is not None}
             self._lines.append(f"{event} {shown}")
 
-    def take_errors(self) -> list[str]:
+    def taken(self) -> list[str]:
         """Return the internal errors since the last call."""
         lines, self._lines = self._lines, []
         for file, proxy in [*ProxyProcess.started.items()]:
@@ -65,7 +65,7 @@ _process_event = BoundLoggerBase._process_event
 
 
 def _noted(self: BoundLoggerBase, method: str, event: Any, fields: dict[str, Any]) -> Any:
-    _logged.record_log_line(event, fields)
+    _logged.note(event, fields)
     return _process_event(self, method, event, fields)
 
 
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _no_internal_errors(request: pytest.FixtureRequest) -> Iterator[None]:
     """Check a test's logs. The fixture begins before all other fixtures of a test and ends after them."""
     yield
-    lines = _logged.take_errors()
+    lines = _logged.taken()
     is_expected = request.node.get_closest_marker("internal_error") is not None
     if lines and not is_expected:
         shown = "\n".join(line[:_MOST_SHOWN] for line in lines)

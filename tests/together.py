@@ -75,7 +75,7 @@ _SHARES = {
 }
 
 
-class SharedFileScheduling(LoadFileScheduling):
+class FilesThatShare(LoadFileScheduling):
     """Each process takes the next file or group of files. Spark uses the processors, tests with brokers mostly wait;
     so every second process prefers files without Spark.
     """
@@ -126,5 +126,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> SharedFileScheduling | None:
-    return SharedFileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> FilesThatShare | None:
+    return FilesThatShare(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -37,7 +37,7 @@ _MAGIC, _CRC, _TOO_LARGE = Reason.UNSUPPORTED_MAGIC, Reason.CRC_MISMATCH, Reason
 _OUTAGE, _SCHEMA = Reason.DEPENDENCY_UNAVAILABLE, Reason.SCHEMA_UNUSABLE
 
 
-def broker_meter_marks_of(finding: Finding, policy: TopicPolicy) -> dict[BrokerMeter, int]:
+def marks_of(finding: Finding, policy: TopicPolicy) -> dict[BrokerMeter, int]:
     """Return how often a broker marks each meter for a rejected batch of a topic with this policy.
 
     The reasons of unlisted bad records are unknown, unless all bad records have the same reason.
@@ -62,7 +62,7 @@ def broker_meter_marks_of(finding: Finding, policy: TopicPolicy) -> dict[BrokerM
     return marks
 
 
-def counts_as_failed_produce_request(finding: Finding) -> bool:
+def has_failed(finding: Finding) -> bool:
     """Return whether a broker counts this rejection as a failed Produce request. Expected errors do not count."""
     reason = finding.reason
     is_expected = reason is _CRC or reason in (_TOO_LARGE, _OUTAGE, _SCHEMA)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.origins import OriginKind, OverridingSetting
-from sluicegate.validation.policy import TimestampType, TopicPolicy, effective_timestamp_bound
+from sluicegate.validation.policy import TimestampType, TopicPolicy, bound_or_difference
 
 TIMESTAMP_TYPE = "message.timestamp.type"
 BEFORE_MAX = "message.timestamp.before.max.ms"
@@ -35,7 +35,7 @@ class ClusterSettings:
     set_on_topic: frozenset[str] = frozenset()
 
 
-def cluster_settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str] = ()) -> ClusterSettings:
+def settings_from(values: Mapping[str, str | None], set_on_topic: Collection[str] = ()) -> ClusterSettings:
     """Return the settings from Kafka's names and values.
 
     `set_on_topic` contains the names that are set on the topic itself. Raises ValueError for an impossible value.
@@ -43,15 +43,15 @@ def cluster_settings_from(values: Mapping[str, str | None], set_on_topic: Collec
     difference = _number(values, DIFFERENCE_MAX)
     return ClusterSettings(
         _timestamp_type(values.get(TIMESTAMP_TYPE)),
-        effective_timestamp_bound(_number(values, BEFORE_MAX), difference),
-        effective_timestamp_bound(_number(values, AFTER_MAX), difference),
+        bound_or_difference(_number(values, BEFORE_MAX), difference),
+        bound_or_difference(_number(values, AFTER_MAX), difference),
         "compact" in (values.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
         _number(values, MAX_MESSAGE_BYTES),
         frozenset(set_on_topic),
     )
 
 
-def tighten_by_cluster_settings(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
+def stricter_of(policy: TopicPolicy, settings: ClusterSettings) -> TopicPolicy:
     """Return the configured policy, tightened by the cluster's settings. The timestamp type is always the cluster's."""
     sizes = [size for size in (policy.max_message_bytes, settings.max_message_bytes) if size is not None]
     return replace(

@@ -125,10 +125,10 @@ def violated_value(policy: TopicPolicy, reason: Reason, rule: str | None = None)
         return None
     if rule is not None:
         return _of_request_rule(policy, rule) if reason is Reason.REQUEST_RULE_VIOLATED else _of_rule(policy, rule)
-    return effective_value_of(policy, key)
+    return value_of(policy, key)
 
 
-def effective_value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
+def value_of(policy: TopicPolicy, key: str) -> EffectiveValue | None:
     """Return the value of a key. For a list such as `rules`, return its first item."""
     of = _BEFORE_RULES.get(key) or _AFTER_RULES.get(key)
     if of is not None:  # only the first item, because events need one value per key

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.contents import HEADER_BYTES, MOST_HEADERS, RecordContents
 from sluicegate.protocol.records.message_contents import MessageContents
 from sluicegate.validation import wording
@@ -52,7 +52,7 @@ _MOST_AHEAD_BYTES = 256 << 10
 _MOST_NAMED = 8
 
 
-class PossiblySlowWork(Protocol):
+class MayBeSlow(Protocol):
     """A rule, or other work on records, that may be slow."""
 
     @property
@@ -60,10 +60,10 @@ class PossiblySlowWork(Protocol):
         """Return whether the work must never run on the event loop."""
 
 
-def check_may_run_on_this_thread(work: PossiblySlowWork, budget: DecompressionBudget) -> None:
-    """Raise WouldBlockOtherWork on the event loop if the rules, or other work on records, may be slow."""
+def check_may_run_here(work: MayBeSlow, budget: DecompressionBudget) -> None:
+    """Raise OutOfTime on the event loop if the rules, or other work on records, may be slow."""
     if work.is_slow:
-        budget.check_uninterruptible_work(_SLOW_WORK)
+        budget.check_at_once(_SLOW_WORK)
 
 
 class RuleResult:
@@ -93,9 +93,9 @@ def evaluate_rules(
     most_observed = min(_MOST_OBSERVED, observed.record_errors)
     evaluation = _Evaluation(rules, batch, client, budget, most_observed, broken, most_broken)
     try:
-        with reader.contents(batch, rules.parts, limits, budget.budget_for_rereading(), rules.header_names) as contents:
+        with reader.contents(batch, rules.parts, limits, budget.for_rereading(), rules.header_names) as contents:
             evaluation.run(contents)
-    except BatchLimitExceeded as over:
+    except OverLimit as over:
         return RuleResult(finding_over_limit(batch.topic, batch.partition, over, batch.record_count), None)
     return RuleResult(
         evaluation.rejecting.finding(batch.record_count, budget),
@@ -110,7 +110,7 @@ def evaluate_request_rules(rules: Sequence[RequestCheck], sent: SentBatch, clien
     """
     broken: dict[Mode, list[tuple[str, str]]] = {Mode.REJECT: [], Mode.OBSERVE: []}
     for rule in rules:
-        text = rule.fault(sent, client) if rule.applies_to_client(client) else None
+        text = rule.fault(sent, client) if rule.concerns(client) else None
         if text is not None:
             broken[rule.mode].append((rule.name, text))
     return RuleResult(
@@ -124,7 +124,7 @@ def _finding_about_rules(broken: list[tuple[str, str]], records: int) -> Finding
     return Finding(
         ErrorCode.POLICY_VIOLATION,
         Reason.REQUEST_RULE_VIOLATED,
-        "; ".join(wording.rule_violation_message(*one) for one in broken[:_MOST_NAMED]),
+        "; ".join(wording.broken_rule(*one) for one in broken[:_MOST_NAMED]),
         records=records,
         rules=tuple((name, 0) for name, _ in broken),
     )
@@ -140,8 +140,8 @@ class _WorkBudget(StepBudget):
     def spend(self, steps: int) -> None:
         self.spent += steps
         work = min(steps, _MOST_STEPS) * _STEP_WORK
-        self._work.check_uninterruptible_work(work)
-        self._work.count_work(work)
+        self._work.check_at_once(work)
+        self._work.worked(work)
 
 
 class _Evaluation:
@@ -182,7 +182,7 @@ class _Evaluation:
         while of.read_next():
             record.fill(of.index, of.timestamp, of.key, of.value, of.headers, of.key_size, of.value_size)
             if record.value is not None:
-                self._budget.check_uninterruptible_work(of.value_size)
+                self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
     def _evaluate_records(self, of: RecordContents) -> None:
@@ -195,7 +195,7 @@ class _Evaluation:
             if of.header_count > _MOST_HEADERS:
                 self._note_headers(record, of.header_count)
             if record.value is not None:  # a rule reads the whole value without yielding to other work
-                self._budget.check_uninterruptible_work(of.value_size)
+                self._budget.check_at_once(of.value_size)
             self._evaluate(record)
 
     def _evaluate_ahead(self, of: RecordContents | MessageContents) -> None:
@@ -225,11 +225,11 @@ class _Evaluation:
             for named, rule in self._looking_ahead:
                 if id(named) in self._costly and rule not in ahead:  # in most batches, all records are of one kind
                     ahead.append(rule)
-                    rule.evaluate_ahead(records[at:], self._steps)
+                    rule.look_ahead(records[at:], self._steps)
             if headers > _MOST_HEADERS:
                 self._note_headers(record, headers)
             if record.value is not None:
-                self._budget.check_uninterruptible_work(record.value_size)
+                self._budget.check_at_once(record.value_size)
             self._evaluate(record)
 
     def _evaluate(self, record: RuledRecord) -> None:
@@ -251,7 +251,7 @@ class _Evaluation:
                     self._note(named, record, self._explained(named, record, text))
             if self._steps.spent > _MOST_STEPS:
                 self._costly.add(id(named))
-            self._budget.count_work(work)
+            self._budget.worked(work)
 
     def _explained(self, named: NamedRule, record: RuledRecord, text: str) -> str:
         """Return the text to report. For each rule, explains a batch's bad records as long as this is cheap."""

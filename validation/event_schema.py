@@ -112,7 +112,7 @@ EVENT_FIELDS: Final = (
 """The fields of an event, in the order in which events contain them."""
 
 
-def violation_event_in(document: Any) -> Any:
+def event_in(document: Any) -> Any:
     """Return the event in a line or record: a CloudEvent's data (`violations.format`), or else the document itself.
 
     Raises TypeError or KeyError if it is neither.

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.records import scan
-from sluicegate.protocol.records.codecs.codec import Codec, IgnoredPayloadPart
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimit,
-)
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.scan import (
@@ -57,23 +53,20 @@ class LegacyErrors:
         message, timestamp = flawed.message, flawed.timestamp
         offset = base + message.offset
         if flawed.flaw == NULL_KEY:
-            text = wording.missing_key_message(self.topic, self.partition)
+            text = wording.key_missing(self.topic, self.partition)
             return BadRecord(flawed.index, timestamp, Reason.NULL_KEY, text)
         if flawed.flaw == OUT_OF_WINDOW and self.window is not None:
-            text = wording.timestamp_out_of_range_message(timestamp, offset, self.window.earliest, self.window.latest)
-            violated_bound = self.window.violated_bound(timestamp) or Reason.TIMESTAMP_TOO_OLD
+            text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
+            breach = self.window.breach(timestamp) or Reason.TIMESTAMP_TOO_OLD
             return BadRecord(
-                flawed.index,
-                timestamp,
-                violated_bound,
-                wording.message_with_diagnosis(text, timestamp, self.window.now_ms),
+                flawed.index, timestamp, breach, wording.with_diagnosis(text, timestamp, self.window.now_ms)
             )
         claims_append_time = flawed.flaw == APPEND_TIME or (outer.is_log_append_time and message.magic > 0)
-        record = wording.legacy_message_text(offset, _render(message, timestamp, claims_append_time))
+        record = wording.legacy_batch(offset, _render(message, timestamp, claims_append_time))
         if flawed.flaw == OTHER_MAGIC:
-            text = wording.inner_magic_message(record, outer.magic, self.topic, self.partition)
+            text = wording.inner_magic(record, outer.magic, self.topic, self.partition)
             return BadRecord(flawed.index, timestamp, Reason.INNER_MAGIC, text)
-        return BadRecord(flawed.index, timestamp, Reason.LOG_APPEND_TIME, wording.log_append_time_message(record))
+        return BadRecord(flawed.index, timestamp, Reason.LOG_APPEND_TIME, wording.log_append_time_claimed(record))
 
 
 def _render(message: Message, timestamp: int, claims_append_time: bool) -> str:
@@ -104,15 +97,15 @@ def finding_about_records(
         code, message, reason = ErrorCode.INVALID_TIMESTAMP, wording.INVALID_TIMESTAMPS, first_time
     else:
         code, reason = ErrorCode.INVALID_RECORD, bad[0].reason
-        message = wording.invalid_records_message([(record.index, record.message) for record in bad], bad_count)
+        message = wording.invalid_records([(record.index, record.message) for record in bad], bad_count)
     listed = tuple(bad[: budget.record_errors])
     budget.record_errors -= len(listed)
     return Finding(code, reason, message, listed, bad_count, records)
 
 
-def finding_over_limit(topic: str, partition: int, over: BatchLimitExceeded, records: int) -> Finding:
+def finding_over_limit(topic: str, partition: int, over: OverLimit, records: int) -> Finding:
     """Return the finding about a batch that exceeds a limit."""
-    text = wording.limit_exceeded_message(topic, partition, over)
+    text = wording.over_limit(topic, partition, over)
     reason = Reason.TOO_MANY_HEADERS if over.bound is PayloadLimit.HEADERS else Reason.DECOMPRESSION_LIMIT
     return Finding(ErrorCode.INVALID_RECORD, reason, text, records=records, limit=over.bound.value)
 
@@ -137,16 +130,14 @@ class RecordErrors:
         timestamp = claimed if claimed is not None else wrapped_int64(self.batch.base_timestamp + delta)
         offset = self.batch.base_offset + offset_delta
         if reason == scan.NULL_KEY:
-            text = wording.missing_key_message(self.topic, self.partition)
+            text = wording.key_missing(self.topic, self.partition)
             return BadRecord(index, timestamp, Reason.NULL_KEY, text)
-        violated_bound = self.window.violated_bound(timestamp) if self.window is not None else None
-        if violated_bound is not None and self.window is not None:
-            text = wording.timestamp_out_of_range_message(timestamp, offset, self.window.earliest, self.window.latest)
-            return BadRecord(
-                index, timestamp, violated_bound, wording.message_with_diagnosis(text, timestamp, self.window.now_ms)
-            )
-        render = wording.uncompressed_record_text if self.batch.codec_id == Codec.NONE else wording.partial_record
-        text = wording.log_append_time_message(render(offset, timestamp, key_size, value_size))
+        breach = self.window.breach(timestamp) if self.window is not None else None
+        if breach is not None and self.window is not None:
+            text = wording.timestamp_out_of_range(timestamp, offset, self.window.earliest, self.window.latest)
+            return BadRecord(index, timestamp, breach, wording.with_diagnosis(text, timestamp, self.window.now_ms))
+        render = wording.default_record if self.batch.codec_id == Codec.NONE else wording.partial_record
+        text = wording.log_append_time_claimed(render(offset, timestamp, key_size, value_size))
         return BadRecord(index, timestamp, Reason.LOG_APPEND_TIME, text)
 
 
@@ -156,7 +147,7 @@ def scan_checks_of(batch: RecordBatch, window: TimeWindow | None, compacted: boo
     claimed = _time_of_all(batch)
     if claimed is None:
         return keys | (scan.OUT_OF_WINDOW if window is not None else 0)
-    if window is None or claimed == NO_TIMESTAMP or window.violated_bound(claimed) is not None:
+    if window is None or claimed == NO_TIMESTAMP or window.breach(claimed) is not None:
         return keys | scan.EVERY_RECORD
     return keys
 
@@ -178,11 +169,10 @@ _FLAWS = {
 }
 _FRAMING_ADVICE = "The proxy in front of the cluster rejects it (framing: safe): fix the producer's encoder."
 _ENDS = {
-    IgnoredPayloadPart.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers, but not for all clients",
-    IgnoredPayloadPart.TRAILING_BYTES: "has bytes after its {codec} data, "
-    "which brokers ignore and some clients cannot read",
-    IgnoredPayloadPart.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, "
-    "and which some clients cannot read",
+    Oddity.HIDDEN_DATA: "has an empty raw block, which ends the data for brokers, but not for all clients",
+    Oddity.TRAILING_BYTES: "has bytes after its {codec} data, which brokers ignore and some clients cannot read",
+    Oddity.UNVERIFIED: "has {codec} data whose header or checksum brokers do not verify, and which some clients "
+    "cannot read",
 }
 
 
@@ -196,12 +186,10 @@ def finding_about_ambiguity(topic: str, partition: int, index: int, found: Ambig
     return Finding(ErrorCode.INVALID_RECORD, Reason.AMBIGUOUS_FRAMING, text, records=records)
 
 
-def finding_about_odd_payload(
-    topic: str, partition: int, codec_id: int, oddity: IgnoredPayloadPart, records: int
-) -> Finding:
+def finding_about_odd_payload(topic: str, partition: int, codec_id: int, oddity: Oddity, records: int) -> Finding:
     """Return the finding about a batch with odd compressed data."""
     flaw = _ENDS[oddity].format(codec=Codec(codec_id).name.lower())
-    reason = Reason.AMBIGUOUS_FRAMING if oddity is IgnoredPayloadPart.HIDDEN_DATA else Reason.UNREADABLE_FRAMING
+    reason = Reason.AMBIGUOUS_FRAMING if oddity is Oddity.HIDDEN_DATA else Reason.UNREADABLE_FRAMING
     return Finding(
         ErrorCode.INVALID_RECORD,
         reason,

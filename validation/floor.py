@@ -17,7 +17,7 @@ from sluicegate.validation.cluster_settings import (
 )
 from sluicegate.validation.origins import PolicyOrigins, rule_paths
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy
-from sluicegate.validation.rules.from_keys import RuleMaker, compile_rule_set
+from sluicegate.validation.rules.from_keys import RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.topic_patterns import TopicPatterns
@@ -58,7 +58,7 @@ class FloorPolicy:
     path: Path = ("floor",)
     rule_paths: Mapping[str, Path] = field(default_factory=dict)
 
-    def apply_floor(self, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor(self, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy, using the floor's value for each key for which the floor is stricter.
 
         A floor that rejects applies to all clients. The topic's `enforce` applies only to the topic's own stricter
@@ -70,7 +70,7 @@ class FloorPolicy:
             policy = _without_checks(policy)
         alone = None
         if policy.enforced is not None and self.mode is not Mode.OBSERVE:
-            alone = self.apply_floor(_without_checks(policy))
+            alone = self.with_floor(_without_checks(policy))
         bounds_times = min(self.before_max_ms, self.after_max_ms) < LONG_MAX
         sizes = [size for size in (policy.max_message_bytes, self.max_message_bytes) if size is not None]
         raised = replace(
@@ -132,17 +132,17 @@ class Floors:
         """Return whether any floor has rules."""
         return any(floor is not None and floor.rules is not None for floor in self._floors)
 
-    def apply_floor(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
         """Return a topic's policy with its floor applied. Equal arguments return the same object."""
         return self._raised_by(self._patterns.first_match(topic), policy)
 
-    def apply_floor_uncached(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
-        """Return the same as `apply_floor`, but without caching. Policies from topic settings change at any time."""
+    def with_floor_once(self, topic: str, policy: TopicPolicy) -> TopicPolicy:
+        """Return the same as `with_floor`, but without caching. Policies from topic settings change at any time."""
         place = self._patterns.first_match(topic)
         floor = None if place is None else self._floors[place]
-        return policy if floor is None else floor.apply_floor(policy)
+        return policy if floor is None else floor.with_floor(policy)
 
-    def apply_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
+    def with_floor_of_pattern(self, pattern: str, policy: TopicPolicy) -> TopicPolicy:
         """Return the policy of a pattern's topics, with the first floor that provably covers all of them."""
         found = (i for i, match in enumerate(self._matches) if is_within(pattern, [match]))
         return self._raised_by(next(found, None), policy)
@@ -153,7 +153,7 @@ class Floors:
             return policy
         known = self._raised.get((id(policy), place))
         if known is None:  # the policy is kept alive, so that its id is not reused
-            known = self._raised[id(policy), place] = (policy, floor.apply_floor(policy))
+            known = self._raised[id(policy), place] = (policy, floor.with_floor(policy))
         return known[1]
 
 
@@ -167,7 +167,7 @@ def _floor(keys: FloorKeys, path: Path, defaults: TopicKeys, maker: RuleMaker) -
         keys.max_message_bytes,
         Mode(keys.mode or defaults.mode or "reject"),
         Framing(keys.framing or defaults.framing or "safe"),
-        compile_rule_set(keys.rules, maker),
+        rule_set_of(keys.rules, maker),
         path,
         rule_paths(keys.rules, (*path, "rules")),
     )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sluicegate.config.files.source import Path, Source
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.model import Config
 from sluicegate.config.quotas import Quota as QuotaKeys
 from sluicegate.config.requests import Exempt
@@ -27,19 +27,14 @@ from sluicegate.validation.policy import (
     TimestampType,
     TopicPolicy,
     ValidationLimits,
-    effective_timestamp_bound,
+    bound_or_difference,
 )
 from sluicegate.validation.requests.name_pattern import EnforcedClients, NamePattern, OwnedClients
-from sluicegate.validation.requests.request_rule import (
-    compile_client_owners,
-    compile_exemptions,
-    compile_quotas,
-    compile_request_rule,
-)
+from sluicegate.validation.requests.request_rule import client_owners_of, exemptions_of, quotas_of, request_rule_of
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, compile_rule_set
+from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker, rule_set_of
 from sluicegate.validation.rules.rule import Mode, RuleUnusable
-from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveFieldsUnusable, sensitive_fields_of
+from sluicegate.validation.sensitive.from_keys import Sensitive, SensitiveUnusable, sensitive_fields_of
 from sluicegate.validation.topic_entry import SettingUnusable, TopicEntry
 from sluicegate.validation.units import PLAUSIBLE_MS
 
@@ -75,16 +70,16 @@ def compile_policies(
         defaults,
         maker,
         _origins(source, requests, quotas),
-        compile_client_owners(client_owners),
+        client_owners_of(client_owners),
     )
     return FilePolicies(
         compiling.policy(defaults, ("defaults",)),
         [(match, compiling.policy(keys, ("topics", i))) for i, (match, keys) in enumerate(topics, first)],
-        [(rule.match.topics, compile_request_rule(rule)) for rule in requests],
-        compile_exemptions(exempt),
-        compile_quotas(quotas),
+        [(rule.match.topics, request_rule_of(rule)) for rule in requests],
+        exemptions_of(exempt),
+        quotas_of(quotas),
         Floors(floor, defaults, maker) if floor else None,
-        rules_name_principals=any(rule.depends_on_principal for keys in ruled for rule in keys.rules or ()),
+        rules_name_principals=any(rule.names_principals for keys in ruled for rule in keys.rules or ()),
     )
 
 
@@ -97,7 +92,7 @@ def _origins(source: Source, requests: Sequence[RequestKeys], quotas: Sequence[Q
     )
 
 
-def compile_file_policies(
+def file_policies_of(
     config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE, only: int | None = None
 ) -> FilePolicies:
     """Return a configuration's policies.
@@ -110,7 +105,7 @@ def compile_file_policies(
     return compile_policies(*keys, source=source, first=first, client_owners=config.client_owners)
 
 
-def compile_policy_of_entry(
+def policy_of_entry(
     config: Config, entry: TopicEntry, base: int | None, maker: RuleMaker, source: Source
 ) -> TopicPolicy:
     """Return the policy of a topic with topic settings.
@@ -119,7 +114,7 @@ def compile_policy_of_entry(
     and RuleUnusable if the configuration itself is at fault.
     """
     origins = _origins(source, config.requests, config.quotas)
-    compiling = _Compiling(config.defaults, maker, origins, compile_client_owners(config.client_owners))
+    compiling = _Compiling(config.defaults, maker, origins, client_owners_of(config.client_owners))
     section = (TOPIC_SETTINGS,) if base is None else ("topics", base)
     try:
         return compiling.policy(entry.keys, section, entry.settings)
@@ -132,15 +127,13 @@ def compile_policy_of_entry(
         raise
 
 
-def create_rulebook(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
+def rulebook_of(config: Config, maker: RuleMaker = INLINE_RULES, source: Source = NOWHERE) -> Rulebook:
     """Return a configuration's initial rulebook, without cluster settings. Raises RuleUnusable."""
-    return Rulebook(compile_file_policies(config, maker, source))
+    return Rulebook(file_policies_of(config, maker, source))
 
 
-def unusable_policy_errors(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
-    """Yield each PolicyUnusable error that `compile_file_policies` may raise, for all sections, except
-    those of rules.
-    """
+def unusable_policies(config: Config, maker: RuleMaker, source: Source = NOWHERE) -> Iterator[PolicyUnusable]:
+    """Yield each PolicyUnusable error that `file_policies_of` may raise, for all sections, except those of rules."""
     defaults = replace(config.defaults, rules=None)
     compiling = _Compiling(defaults, maker, PolicyOrigins(source), ())
     seen = set()
@@ -153,7 +146,7 @@ def unusable_policy_errors(config: Config, maker: RuleMaker, source: Source = NO
                 yield error
 
 
-def validation_limits_of(config: Config) -> ValidationLimits:
+def limits_of(config: Config) -> ValidationLimits:
     """Return a configuration's validation limits."""
     limits = config.limits
     return ValidationLimits(
@@ -167,7 +160,7 @@ def validation_limits_of(config: Config) -> ValidationLimits:
     )
 
 
-_NAMED = tuple((key.attribute, key.name) for key in keys_of_section(Topic) if key.name != "match")
+_NAMED = tuple((key.attribute, key.name) for key in each_key_of(Topic) if key.name != "match")
 
 
 class _Compiling:
@@ -185,7 +178,7 @@ class _Compiling:
     def _sensitive(self, keys: Sequence[SensitiveKeys] | None, paths: Mapping[str, Path]) -> Sensitive | None:
         try:
             return sensitive_fields_of(keys, self._maker)
-        except SensitiveFieldsUnusable as error:
+        except SensitiveUnusable as error:
             raise PolicyUnusable(str(error), (*paths["sensitive"], *error.path)) from error
 
     def policy(self, keys: TopicKeys, section: Path, settings: Mapping[str, str] = MappingProxyType({})) -> TopicPolicy:
@@ -213,7 +206,7 @@ class _Compiling:
         widest = PLAUSIBLE_MS if fix is TimeFix.UNIT else LONG_MAX
         bounds = {}
         for key, bound in ((BEFORE_MAX, given("before_max_ms")), (AFTER_MAX, given("after_max_ms"))):
-            bounds[key] = effective_timestamp_bound(bound, difference)
+            bounds[key] = bound_or_difference(bound, difference)
             if bounds[key] > widest:
                 bounds[key], paths[key] = widest, paths["fix"]
             elif bounds[key] != bound and difference is not None:
@@ -243,7 +236,7 @@ class _Compiling:
             _rehearsed(given("rehearse")),
             fix,
             dead_letters,
-            compile_rule_set(given("rules"), self._maker),
+            rule_set_of(given("rules"), self._maker),
             samples=bool(given("samples")),
             framing=Framing(given("framing") or "safe"),
             enforced=_enforced(given("enforce")),

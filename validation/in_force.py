@@ -29,11 +29,11 @@ class RulesInForce:
 
     def adopt(self, file: FilePolicies) -> None:
         """Replace the configuration file's policies."""
-        self._replace(self.rulebook.with_file_policies(file))
+        self._replace(self.rulebook.with_file(file))
 
     def suspend(self, suspended: SuspendedTopics) -> None:
         """Suspend enforcement for these topics, and for no others."""
-        self._replace(self.rulebook.with_suspended_topics(suspended))
+        self._replace(self.rulebook.with_suspended(suspended))
 
     def _replace(self, rulebook: Rulebook) -> None:
         self.rulebook = rulebook
@@ -51,7 +51,7 @@ class PolicyMemo:
         self._young: dict[str, TopicPolicy] = {}
         self._old: dict[str, TopicPolicy] = {}
 
-    def policies_in_rulebook(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
+    def policies_by(self, rulebook: Rulebook) -> Callable[[str], TopicPolicy]:
         """Return a function that maps a topic to its policy in this rulebook. It is valid until the next call."""
         if rulebook is not self._rulebook:
             self._rulebook = rulebook
@@ -60,7 +60,7 @@ class PolicyMemo:
         return self.policy_of
 
     def policy_of(self, topic: str) -> TopicPolicy:
-        """Return a topic's policy in the rulebook that was last passed to `policies_in_rulebook`."""
+        """Return a topic's policy in the rulebook that was last passed to `policies_by`."""
         policy = self._young.get(topic)
         return policy if policy is not None else self._find(topic)
 

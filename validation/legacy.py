@@ -9,12 +9,8 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimits,
-)
-from sluicegate.protocol.records.message_set import InvalidMessageSize, Message, MessageStream, has_crc
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
+from sluicegate.protocol.records.message_set import BrokenMessage, Message, MessageStream, has_crc
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     MAGIC_2,
@@ -67,7 +63,7 @@ def validate_message_set(
         return validator.validate(records)
     except CorruptBatch as error:
         return Finding(error.code, Reason.UNSUPPORTED_MAGIC)
-    except InvalidMessageSize:
+    except BrokenMessage:
         return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
 
 
@@ -125,7 +121,7 @@ class _MessageSetValidator:
         self._has_window = errors.window is not None
         self._earliest = self._width = self._overflow = 0
         if errors.window is not None:
-            self._earliest, self._width, _, self._overflow = errors.window.scan_arguments(0)
+            self._earliest, self._width, _, self._overflow = errors.window.as_scanned(0)
         self._latest = 0
 
     def validate(self, records: memoryview) -> Verdict:
@@ -136,7 +132,7 @@ class _MessageSetValidator:
         count = start = 0
         is_compressed = mixes_magics = False
         while (end := next_batch_end(records, start)) is not None:
-            self._budget.count_work(end - start + _MESSAGE_WORK)
+            self._budget.worked(end - start + _MESSAGE_WORK)
             if magic_at(records, start) == MAGIC_2:  # never true for the first message
                 batch = check_stored_form(records, start, end, self._policy)
                 if isinstance(batch, Finding):
@@ -186,15 +182,15 @@ class _MessageSetValidator:
         if codec_id > _LAST_CODEC:
             return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.UNSUPPORTED_CODEC)
         if wrapper.value_size < 0:
-            raise InvalidMessageSize("a compressed message without a value")
+            raise BrokenMessage("a compressed message without a value")
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
         bounds = PayloadLimits(
-            self._limits.decompressed_size_limit(len(value)), self._limits.max_decompression_window_bytes, self._budget
+            self._limits.plain_limit(len(value)), self._limits.max_decompression_window_bytes, self._budget
         )
         pieces = self._decompressor.open(_CODECS[codec_id], value, bounds, wrapper.magic)
         try:
             return self._validate_inner(wrapper, pieces)
-        except BatchLimitExceeded as over:
+        except OverLimit as over:
             return finding_over_limit(self._errors.topic, self._errors.partition, over, 0)
         finally:
             self._decompressor.close()
@@ -213,7 +209,7 @@ class _MessageSetValidator:
         if pieces.failure is not None:
             return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.DAMAGED_PAYLOAD)
         if index == 0:
-            raise InvalidMessageSize("a compressed message without inner messages")
+            raise BrokenMessage("a compressed message without inner messages")
         base = _base_offset(wrapper, last_offset)
         if found.fatal is not None:
             return found.fatal
@@ -222,7 +218,7 @@ class _MessageSetValidator:
         described = []
         for flawed in found.kept:
             described.append(self._errors.describe(flawed, wrapper, base))
-            self._budget.count_work(DESCRIBED_WORK)
+            self._budget.worked(DESCRIBED_WORK)
         first_time = self._errors.describe(found.first_time, wrapper, base).reason if found.first_time else None
         return finding_about_records(described, found.count, first_time, index, self._budget)
 
@@ -265,5 +261,5 @@ def _base_offset(wrapper: Message, last_offset: int) -> int:
     if wrapper.magic == 0 or wrapper.offset == 0:
         return 0
     if wrapper.offset < last_offset:
-        raise InvalidMessageSize("the wrapper's offset is below that of its last inner message")
+        raise BrokenMessage("the wrapper's offset is below that of its last inner message")
     return wrapper.offset - last_offset

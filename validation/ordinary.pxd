@@ -43,7 +43,7 @@ cdef class BatchTally:
 
     cdef int forward(self, long long batches, long long records, long long size) except -1
     cpdef int accept(self, long long batches) except -1
-    cpdef int count_without_response(self, long long batches) except -1
+    cpdef int leave_unknown(self, long long batches) except -1
     cdef int _note(self) except -1
 
 
@@ -59,7 +59,7 @@ cdef class OrdinaryRequests:
     cdef Topic[1024] _topics
     cdef list _contents  # the native checks of each slot in _topics
     cdef list _tallies  # a BatchTally for each slot
-    cdef list _pending_topics  # tallies that `take_changed_topic_tallies` has not returned yet
+    cdef list _pending_topics  # tallies that `take_topics` has not returned yet
     cdef list _pending_senders
     cdef readonly BatchTally all
     cdef Share[200] _shares  # _MOST_PARTITIONS; each topic of a request also counts as one
@@ -103,7 +103,7 @@ cdef class OrdinaryRequests:
     cdef int validate_view(
         self, object data, const uint8_t[::1] view, Py_ssize_t start, Py_ssize_t end, int version, int64_t now
     ) except -1
-    cdef object last_topic_tallies(self)
+    cdef object last_topics(self)
     cdef void fall_back(self, int why) noexcept
     cdef int64_t read_clock(self) except? -1
     cdef int _validate(

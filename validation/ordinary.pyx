@@ -22,7 +22,7 @@ from sluicegate.validation.rules.native.contents cimport OrdinaryContents
 from crc32c import crc32c
 
 from sluicegate.protocol import produce_versions
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.scan import NULL_KEY, OUT_OF_WINDOW, WHOLE
 from sluicegate.validation.fallback_reason import FallbackReason
@@ -170,7 +170,7 @@ cdef class BatchTally:
             self._total.accepted += batches
         return self._note()
 
-    cpdef int count_without_response(self, long long batches) except -1:
+    cpdef int leave_unknown(self, long long batches) except -1:
         """Count batches for which no response comes."""
         self.unknown += batches
         if self._total is not None:
@@ -295,7 +295,7 @@ cdef class OrdinaryRequests:
                 return topic
             slot = (slot + 1) % _SLOTS
 
-    def timestamp_distance_counts(self):
+    def distance_counts(self):
         """Return the number of batches by how far their base time is behind now, and their latest time ahead: two rows of
         int64, by `sluicegate.validation.units.distance_step`.
         """
@@ -356,7 +356,7 @@ cdef class OrdinaryRequests:
                 self._ahead[self._steps_ahead[i]] += 1
         return verdict
 
-    cdef object last_topic_tallies(self):
+    cdef object last_topics(self):
         # Return the tally of the last valid request's topic. If there are several, return pairs of a tally and a number
         # of batches.
         cdef int i
@@ -373,13 +373,13 @@ cdef class OrdinaryRequests:
         """Return a tally for the batches of a client."""
         return BatchTally(client_id, holder, self._pending_senders, self.all)
 
-    def take_changed_topic_tallies(self):
+    def take_topics(self):
         """Return the tallies of topics that have changed since the last call; the caller takes their numbers."""
         taken = self._pending_topics.copy()
         self._pending_topics.clear()
         return taken
 
-    def take_changed_client_tallies(self):
+    def take_senders(self):
         """Return the tallies of clients that have changed since the last call; the caller takes their numbers."""
         taken = self._pending_senders.copy()
         self._pending_senders.clear()
@@ -389,7 +389,7 @@ cdef class OrdinaryRequests:
         """Count a request that is left to the slow path."""
         self._fallbacks[why] += 1
 
-    def fallback_counts_by_reason(self):
+    def fallback_counts(self):
         """Return how many requests were left to the slow path, by reason."""
         return {why: self._fallbacks[why] for why in FallbackReason}
 
@@ -590,7 +590,7 @@ cdef class OrdinaryRequests:
                     return -1
                 memcpy(self._room + filled, &piece[0], size)
                 filled += size
-        except BatchLimitExceeded:
+        except OverLimit:
             return -1
         finally:
             piece = None
@@ -599,7 +599,7 @@ cdef class OrdinaryRequests:
     cdef DecompressedStream _open(self, object payload, int codec):
         if self._budget is None:
             self._budget = DecompressionBudget(self._plain_left, 0, _go_on)
-        bounds = PayloadLimits(self._limits.decompressed_size_limit(len(payload)), self._window_bytes, self._budget)
+        bounds = PayloadLimits(self._limits.plain_limit(len(payload)), self._window_bytes, self._budget)
         return self._decompressor.open(_CODECS[codec], payload, bounds)
 
     cdef bint _are_good_inside(
@@ -618,7 +618,7 @@ cdef class OrdinaryRequests:
             plain = first
             good = self._scan(plain, 0, len(first), False, pieces, count, topic, earliest, window, no_time)
             return good and pieces.failure is None and not (topic.is_strict and pieces.oddity is not None)
-        except BatchLimitExceeded:
+        except OverLimit:
             return False
         finally:
             plain = None
@@ -638,7 +638,7 @@ cdef class OrdinaryRequests:
                 view, start, end, count, framed, look_for, earliest, window, no_time, overflow, pieces, budget, 0,
                 None, topic.is_strict,
             )
-        except BatchLimitExceeded:
+        except OverLimit:
             return False
         self._headers_left = budget.headers_left
         if outcome != _WHOLE:

@@ -108,7 +108,7 @@ class TopicPolicy:
         is_plain = self.mode in _MODES_OF_PLAIN_VALIDATION and not _has_any(self, _ONLY_IN_EXTENDED_VALIDATION)
         object.__setattr__(self, "is_plain", is_plain)
 
-    def observing_policy(self) -> "TopicPolicy":
+    def observing(self) -> "TopicPolicy":
         """Return a copy of this policy that reports every violation and forwards every batch unchanged."""
         origins = replace(self.origins, is_suspended=True)
         return replace(
@@ -123,19 +123,19 @@ class TopicPolicy:
 
     @property
     def varies_by_client(self) -> bool:
-        """Return whether `policy_for_client` may return another policy."""
+        """Return whether `for_client` may return another policy."""
         return self.enforced is not None or self.exempt is not None
 
-    def exempts_client(self, client: Client) -> bool:
+    def exempts(self, client: Client) -> bool:
         """Return whether a client is exempt for this topic."""
         return self.exempt is not None and any(exemption.covers(client) for exemption in self.exempt.exemptions)
 
-    def policy_for_client(self, client: Client) -> "TopicPolicy":
+    def for_client(self, client: Client) -> "TopicPolicy":
         """Return the policy for one client.
 
         It is this policy, the policy of exempt clients, or a policy that applies the floor and otherwise only observes.
         """
-        if self.exempt is not None and self.exempts_client(client):
+        if self.exempt is not None and self.exempts(client):
             return self._masking(self.exempt.policy)
         if self.enforced is None or self.enforced.covers(client):
             return self
@@ -144,7 +144,7 @@ class TopicPolicy:
         rules = None if self.rules is None else self.rules.without(self.floor_of_others.rules)
         return replace(self, mode=Mode.OBSERVE, fix=None, dead_letters=None, rules=rules, requests=())
 
-    def policy_for_exempt_clients(self) -> "TopicPolicy":
+    def for_exempt(self) -> "TopicPolicy":
         """Return the policy for clients that are exempt for all topics."""
         return self._masking(EXEMPT)
 
@@ -162,7 +162,7 @@ class TopicPolicy:
         """Return whether validation must find all bad records in a batch, not only those that a response lists."""
         return self.dead_letters is not None or self.mode is Mode.MARK
 
-    def only_observes_rules(self, rules: Iterable[str]) -> bool:
+    def only_observes(self, rules: Iterable[str]) -> bool:
         """Return whether all rules with these names have mode OBSERVE. Return False if there are none."""
         of_records = self.rules.rules if self.rules is not None else ()
         modes = {rule.name: rule.mode for rule in of_records} | {rule.name: rule.mode for rule in self.requests}
@@ -188,10 +188,10 @@ class TopicPolicy:
             or (self.rules is not None and self.rules.ordinary is None)
         ):
             return None
-        return self.narrowest_bounds
+        return self.narrowest
 
     @property
-    def narrowest_bounds(self) -> "TopicPolicy":
+    def narrowest(self) -> "TopicPolicy":
         """The policy with the narrowest of all bounds, including rehearsed ones. Batches within them need no report."""
         rehearsed = self.rehearsed
         if rehearsed is None:
@@ -218,7 +218,7 @@ READ_BY_FAST_PATH = frozenset(
 """The TopicPolicy fields that `OrdinaryRequests.add_topic` reads."""
 NOT_NEEDED_BY_FAST_PATH = frozenset(
     {
-        "rehearsed",  # `narrowest_bounds` includes its bounds
+        "rehearsed",  # `narrowest` includes its bounds
         "mode",  # only affects bad batches; modes that change other batches are excluded (_MODES_OF_FAST_PATH)
         "fix",
         "dead_letters",
@@ -238,7 +238,7 @@ For each of them, tests/two_paths/test_policy_fields.py sends good and bad batch
 NOT_NEEDED_BY_PLAIN_VALIDATION = frozenset(
     {"dead_letters", "enforced", "floor_of_others", "owner", "client_owners", "origins", "quota", "exempt", "is_plain"}
 )
-"""The TopicPolicy fields that do not affect verdicts, or that `policy_for_client` has already applied."""
+"""The TopicPolicy fields that do not affect verdicts, or that `for_client` has already applied."""
 # A new field, mode or fix needs the slow path and extended validation until it is listed here.
 _MODES_OF_FAST_PATH = frozenset({Mode.REJECT, Mode.OBSERVE, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
 _MODES_OF_PLAIN_VALIDATION = frozenset({Mode.REJECT, Mode.FIX, Mode.QUARANTINE, Mode.COPY})
@@ -274,7 +274,7 @@ class ExemptClients:
     policy: TopicPolicy = EXEMPT
 
 
-def effective_timestamp_bound(bound: int | None, difference: int | None) -> int:
+def bound_or_difference(bound: int | None, difference: int | None) -> int:
     """Return a bound (ms), or the deprecated difference if the bound has its default value (KIP-937)."""
     if bound is not None and bound != LONG_MAX:
         return bound
@@ -304,6 +304,6 @@ class ValidationLimits:
     max_request_records: int | None = None
     max_request_headers: int | None = None
 
-    def decompressed_size_limit(self, compressed_bytes: int) -> int:
+    def plain_limit(self, compressed_bytes: int) -> int:
         """Return the maximum decompressed size (bytes) of a payload with this compressed size."""
         return max(self.ratio_free_bytes, compressed_bytes * self.max_decompression_ratio)

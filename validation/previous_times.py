@@ -26,11 +26,11 @@ class PreviousTimes:
         self._most = most_partitions
         self._times: OrderedDict[Partition, int] = OrderedDict()
 
-    def latest_timestamp_of(self, topic: str, partition: int) -> int | None:
+    def time_of(self, topic: str, partition: int) -> int | None:
         """Return the timestamp (ms), or None if it is unknown."""
         return self._times.get((topic, partition))
 
-    def record_stored_timestamp(self, topic: str, partition: int, time: int) -> None:
+    def note_stored(self, topic: str, partition: int, time: int) -> None:
         """Record the latest timestamp (ms) in a stored batch."""
         place = (topic, partition)
         self._times[place] = max(self._times.get(place, time), time)
@@ -49,8 +49,8 @@ class PreviousTimesInOrder:
         self._known = known
         self._under_way = under_way
 
-    def latest_timestamp_of(self, topic: str, partition: int) -> int | None:
+    def time_of(self, topic: str, partition: int) -> int | None:
         """Return the timestamp (ms), or None if it is unknown. Raises PreviousTimeInFlight."""
         if (topic, partition) in self._under_way:
             raise PreviousTimeInFlight
-        return self._known.latest_timestamp_of(topic, partition)
+        return self._known.time_of(topic, partition)

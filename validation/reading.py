@@ -82,7 +82,7 @@ class ContentReader:
             self._decompressor.close()
 
     @contextmanager
-    def record_beginnings(
+    def beginnings(
         self, batch: Batch, most_bytes: int, limits: ValidationLimits, budget: DecompressionBudget
     ) -> Iterator[RecordContents]:
         """Return an iterator over a magic 2 batch that extracts at most `most_bytes` of each key and value."""
@@ -123,7 +123,5 @@ class ContentReader:
         budget: DecompressionBudget,
         magic: int = MAGIC_2,
     ) -> DecompressedStream:
-        bounds = PayloadLimits(
-            limits.decompressed_size_limit(len(payload)), limits.max_decompression_window_bytes, budget
-        )
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         return self._decompressor.open(codec, payload, bounds, magic)

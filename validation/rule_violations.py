@@ -45,11 +45,11 @@ class RuleViolations:
             self._index = index
             self.count += 1
             if self.count <= self._keep:
-                text = wording.rule_violation_message(rule, _cut(fault))
+                text = wording.broken_rule(rule, _cut(fault))
                 self._kept.append(BadRecord(index, timestamp, Reason.RULE_VIOLATED, text, rules=(rule,)))
         elif self.count <= self._keep and len(self._kept[-1].rules) < _MOST_OF_A_RECORD:
             last = self._kept[-1]
-            text = f"{last.message}; {wording.rule_violation_message(rule, _cut(fault))}"
+            text = f"{last.message}; {wording.broken_rule(rule, _cut(fault))}"
             rules = last.rules if rule in last.rules else (*last.rules, rule)
             self._kept[-1] = replace(last, message=text, rules=rules)
         self._by_rule[rule] = self._by_rule.get(rule, 0) + 1
@@ -93,12 +93,12 @@ class RuleViolations:
         if self._schema_error is None:
             return None
         named, error = self._schema_error
-        text = wording.schema_error_message(named.name, _cut(str(error)))
+        text = wording.schema_error(named.name, _cut(str(error)))
         return Finding(
             ErrorCode.REQUEST_TIMED_OUT, Reason.SCHEMA_UNUSABLE, text, records=records, rules=((named.name, 0),)
         )
 
     @property
-    def violations_by_rule(self) -> Mapping[str, int]:
+    def by_rule(self) -> Mapping[str, int]:
         """Return the number of records that violate each rule."""
         return self._by_rule

@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.validation.cluster_settings import ClusterSettings, tighten_by_cluster_settings
+from sluicegate.validation.cluster_settings import ClusterSettings, stricter_of
 from sluicegate.validation.floor import Floors
 from sluicegate.validation.policy import (
     EXEMPT,
@@ -33,7 +33,7 @@ class FilePolicies:
     - `depends_on_client`: whether any policy depends on the client.
     - `varies_by_client`: whether any topic's policy differs between clients.
     - `has_owners`, `has_sensitive_fields`: whether any topic has an owner or sensitive fields.
-    - `depends_on_principal`: whether any policy depends on the principal.
+    - `names_principals`: whether any policy depends on the principal.
     - `rules_name_principals`: whether any rule for records depends on the principal.
     """
 
@@ -71,7 +71,7 @@ class FilePolicies:
         self.depends_on_client = bool(self._exempt_anywhere or self._requests) or asks or self.varies_by_client
         self.has_owners = any(policy.owner is not None for policy in every)
         self.has_sensitive_fields = any(policy.sensitive is not None for policy in every)
-        self.depends_on_principal = self._rules_name_principals or any(
+        self.names_principals = self._rules_name_principals or any(
             pattern is not None
             for pattern in (
                 *(exemption.principal for exemption in self._exempt_anywhere),
@@ -81,7 +81,7 @@ class FilePolicies:
             )
         )
 
-    def with_topic_policies(self, of_topics: Mapping[str, TopicPolicy], rules_name_principals: bool) -> "FilePolicies":
+    def with_topics(self, of_topics: Mapping[str, TopicPolicy], rules_name_principals: bool) -> "FilePolicies":
         """Return a copy with other policies for the topics that have topic settings.
 
         `rules_name_principals` is whether any of their rules depends on the principal.
@@ -106,13 +106,13 @@ class FilePolicies:
         """Return the position of the `topics` entry that applies to a topic, or None if none matches."""
         return self._patterns.first_match(topic)
 
-    def policy_of_pattern(self, pattern: str) -> TopicPolicy:
+    def of_pattern(self, pattern: str) -> TopicPolicy:
         """Return the policy of an entry of `topics`, or `default`.
 
         Includes the floor that covers all topics that the entry's pattern matches.
         """
         policy = next((policy for match, policy in self.topics if match == pattern), self.default)
-        return policy if self._floors is None else self._floors.apply_floor_of_pattern(pattern, policy)
+        return policy if self._floors is None else self._floors.with_floor_of_pattern(pattern, policy)
 
     def policy_of(self, topic: str) -> TopicPolicy:
         """Return a topic's policy from the configuration only."""
@@ -130,14 +130,14 @@ class FilePolicies:
         """Return a topic's policy from its topic settings or from `topics`, with its floor."""
         own, floors = self._of_topics.get(topic), self._floors
         if own is not None:
-            return own if floors is None else floors.apply_floor_uncached(topic, own)
+            return own if floors is None else floors.with_floor_once(topic, own)
         place = self._patterns.first_match(topic)
         policy = self.default if place is None else self._by_pattern[place]
-        return policy if floors is None else floors.apply_floor(topic, policy)
+        return policy if floors is None else floors.with_floor(topic, policy)
 
     def _with_exempt(self, topic: str, policy: TopicPolicy, exemptions: tuple[Exemption, ...]) -> TopicPolicy:
         """Return the policy, extended by the policy of exempt clients: no checks except the floor's."""
-        theirs = EXEMPT if self._floors is None else self._floors.apply_floor(topic, EXEMPT)
+        theirs = EXEMPT if self._floors is None else self._floors.with_floor(topic, EXEMPT)
         if theirs is not EXEMPT:
             origins = replace(policy.origins, paths=theirs.origins.paths, rules=theirs.origins.rules)
             theirs = replace(
@@ -210,8 +210,8 @@ class Rulebook:
         """Return a policy from the configuration, with cluster settings and suspensions applied."""
         settings = self._from_cluster.get(topic)
         if settings is not None:
-            policy = tighten_by_cluster_settings(policy, settings)
-        return policy.observing_policy() if self._suspended.covers(topic) else policy
+            policy = stricter_of(policy, settings)
+        return policy.observing() if self._suspended.covers(topic) else policy
 
     def settings_of(self, topic: str) -> ClusterSettings | None:
         """Return the cluster settings of a topic that this rulebook applies, or None."""
@@ -223,7 +223,7 @@ class Rulebook:
         return self._suspended
 
     @property
-    def file_policies(self) -> FilePolicies:
+    def in_file(self) -> FilePolicies:
         """The configuration's policies, without cluster settings."""
         return self._file
 
@@ -232,7 +232,7 @@ class Rulebook:
         """Return whether any policy depends on the client."""
         return self._file.depends_on_client
 
-    def exempts_client(self, client: Client) -> bool:
+    def exempts(self, client: Client) -> bool:
         """Return whether a client is exempt for all topics, so that only the broker validates its batches."""
         return any(exemption.covers(client) for exemption in self._file.exempt)
 
@@ -250,10 +250,10 @@ class Rulebook:
         merged = {topic: found for topic, found in {**known, **new}.items() if found is not None}
         return Rulebook(self._file, merged, self.generation + 1, self._suspended)
 
-    def with_file_policies(self, file: FilePolicies) -> "Rulebook":
+    def with_file(self, file: FilePolicies) -> "Rulebook":
         """Return the next generation, with other configured policies but the same cluster settings and suspensions."""
         return Rulebook(file, self._from_cluster, self.generation + 1, self._suspended)
 
-    def with_suspended_topics(self, suspended: SuspendedTopics) -> "Rulebook":
+    def with_suspended(self, suspended: SuspendedTopics) -> "Rulebook":
         """Return the next generation, with enforcement suspended for exactly these topics."""
         return Rulebook(self._file, self._from_cluster, self.generation + 1, suspended)

@@ -40,7 +40,7 @@ class TimeWindow:
         """Return the latest accepted timestamp (ms), wrapped."""
         return wrapped_int64(self.now_ms + self.after_max_ms)
 
-    def scan_arguments(self, base_timestamp: int) -> tuple[int, int, int, int]:
+    def as_scanned(self, base_timestamp: int) -> tuple[int, int, int, int]:
         """Return the arguments of `scan_records` for a batch: earliest delta, window, exempt delta, overflow."""
         return (
             (self.now_ms - self.before_max_ms - base_timestamp) & ALL_64,
@@ -49,7 +49,7 @@ class TimeWindow:
             (SIGN_64 + self.before_max_ms) & ALL_64,
         )
 
-    def violated_bound(self, timestamp: int) -> Reason | None:
+    def breach(self, timestamp: int) -> Reason | None:
         """Return the reason if a timestamp violates a bound; None if it is good, or -1, which means no timestamp."""
         if timestamp == NO_TIMESTAMP:
             return None
@@ -61,7 +61,7 @@ class TimeWindow:
         return None
 
 
-def time_window_of(policy: TopicPolicy, now_ms: int) -> TimeWindow | None:
+def window_of(policy: TopicPolicy, now_ms: int) -> TimeWindow | None:
     """Return a topic's window at `now_ms`, or None if the broker sets timestamps."""
     if policy.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return None
@@ -80,7 +80,7 @@ class RehearsedBound(NamedTuple):
         return f"{self.key}={self.max_ms}"
 
 
-def create_rehearsal_counter(policy: TopicPolicy) -> RehearsalCounter | None:
+def rehearsal_of(policy: TopicPolicy) -> RehearsalCounter | None:
     """Return the counter for one batch, or None if the policy rehearses nothing."""
     rehearsed = policy.rehearsed
     if rehearsed is None:
@@ -88,7 +88,7 @@ def create_rehearsal_counter(policy: TopicPolicy) -> RehearsalCounter | None:
     return RehearsalCounter(policy.before_max_ms, policy.after_max_ms, rehearsed.before_max_ms, rehearsed.after_max_ms)
 
 
-def rehearsed_bounds_in_order(rehearsed: RehearsedBounds) -> Iterator[RehearsedBound]:
+def bounds_of(rehearsed: RehearsedBounds) -> Iterator[RehearsedBound]:
     """Yield the rehearsed bounds in the order in which a RehearsalCounter counts them."""
     for bound in rehearsed.before_max_ms:
         yield RehearsedBound(BEFORE_MAX, bound)

@@ -6,25 +6,25 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.contract_file import parse_contract_text, topic_contracts_in
+from sluicegate.config.contracts.contract_file import contract_in_text, topics_in
 from sluicegate.config.files.source import Source
-from sluicegate.config.keys import accepts_none_keyword, annotation_at, annotation_note_of, keys_of_section
+from sluicegate.config.keys import annotation_at, each_key_of, note_of, takes_none
 from sluicegate.config.loading import InvalidSection, read_section
 from sluicegate.config.model import Config
 from sluicegate.config.section import is_section
 from sluicegate.config.setting_keys import CONTRACT, SETTING_KEYS, SettingKey, SettingType
 from sluicegate.config.topic_policies import TopicPolicies, delegated_keys
 from sluicegate.config.topics import Topic
-from sluicegate.config.validation_words import problems_of_pydantic_errors
-from sluicegate.config.values.contract import contract_of_topic
+from sluicegate.config.validation_words import problems_of
+from sluicegate.config.values.contract import contract_of
 from sluicegate.config.values.glob_cover import is_within
-from sluicegate.config.values.kinds import FileNameNote
-from sluicegate.config.values.quantity import is_none_keyword
+from sluicegate.config.values.kinds import NamesFile
+from sluicegate.config.values.quantity import is_none
 
 MOST_CHARACTERS = 12_000
 """The maximum length of a value."""
 _MOST_NAMED = 5
-_ATTRIBUTES = {key.name: key.attribute for key in keys_of_section(Topic)}
+_ATTRIBUTES = {key.name: key.attribute for key in each_key_of(Topic)}
 
 
 class SettingUnusable(ValueError):
@@ -50,7 +50,7 @@ class TopicEntry:
     settings: Mapping[str, str]
 
 
-def topic_entry_of(config: Config, topic: str, values: Mapping[str, str], base: Topic | None) -> TopicEntry:
+def entry_of(config: Config, topic: str, values: Mapping[str, str], base: Topic | None) -> TopicEntry:
     """Return the entry of a topic that has these settings. `base` is the configuration's own entry for the topic.
 
     A setting takes precedence over `defaults`, and also over `base` if its delegation says so. Raises SettingUnusable.
@@ -94,12 +94,12 @@ def _read(topic: str, values: Mapping[str, str], delegated: Mapping[str, TopicPo
         if len(text) > MOST_CHARACTERS:
             raise SettingUnusable(name, f"{len(text)} characters, and at most {MOST_CHARACTERS} are allowed")
         source.places[key.path] = name
-        if name != CONTRACT and not (is_none_keyword(text) and accepts_none_keyword(annotation_at(Topic, key.path))):
+        if name != CONTRACT and not (is_none(text) and takes_none(annotation_at(Topic, key.path))):
             _put(source.data, key, text)
     try:
         entry = read_section(Topic, source.data)
     except InvalidSection as error:
-        problem = problems_of_pydantic_errors(error.details, source, Topic)[0]
+        problem = problems_of(error.details, source, Topic)[0]
         name = problem.place if problem.place in values else next(iter(values))
         inside = problem.key.removeprefix(".".join(SETTING_KEYS[name].path)).lstrip(".")
         missing = next((key.name for key in SETTING_KEYS.values() if ".".join(key.path) == problem.key), inside)
@@ -112,11 +112,11 @@ def _read(topic: str, values: Mapping[str, str], delegated: Mapping[str, TopicPo
 
 def _contract_in(topic: str, text: str) -> Topic:
     """Return the rules and the owner that a data contract defines for a topic. Raises SettingUnusable."""
-    source = parse_contract_text(text, CONTRACT)
-    contracts = [] if source.problems else topic_contracts_in(source, FilePath(CONTRACT), None, "reject")
+    source = contract_in_text(text, CONTRACT)
+    contracts = [] if source.problems else topics_in(source, FilePath(CONTRACT), None, "reject")
     if source.problems:
         raise SettingUnusable(CONTRACT, str(source.problems[0]))
-    contract = contract_of_topic({each.topic: each for each in contracts}, topic)
+    contract = contract_of({each.topic: each for each in contracts}, topic)
     if contract is None:
         names = ", ".join(each.topic for each in contracts[:_MOST_NAMED]) or "no topic"
         raise SettingUnusable(CONTRACT, f"the contract has no rule for {topic}; it names {names}")
@@ -171,8 +171,8 @@ def _files_in(value: Any) -> Iterator[str]:
         for item in value:
             yield from _files_in(item)
     elif is_section(type(value)):
-        for key in keys_of_section(type(value)):
+        for key in each_key_of(type(value)):
             inner = getattr(value, key.attribute)
-            if inner is not None and annotation_note_of(key.annotation, FileNameNote) is not None:
+            if inner is not None and note_of(key.annotation, NamesFile) is not None:
                 yield key.name
             yield from _files_in(inner)

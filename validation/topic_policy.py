@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
-from sluicegate.validation.from_keys import compile_policy_of_entry
+from sluicegate.validation.from_keys import policy_of_entry
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import RuleUnusable
-from sluicegate.validation.topic_entry import SettingUnusable, TopicEntry, topic_entry_of
+from sluicegate.validation.topic_entry import SettingUnusable, TopicEntry, entry_of
 
 
 def policy_by_settings(
@@ -18,9 +18,9 @@ def policy_by_settings(
 
     `place` is the position of the `topics` entry that applies to it, or None. Blocks. Raises SettingUnusable.
     """
-    entry = topic_entry_of(config, topic, values, None if place is None else config.topics[place])
+    entry = entry_of(config, topic, values, None if place is None else config.topics[place])
     try:
-        policy = compile_policy_of_entry(config, entry, place, maker, source)
+        policy = policy_of_entry(config, entry, place, maker, source)
     except RuleUnusable as error:
         raise SettingUnusable(next(iter(values)), str(error)) from None
     return policy, entry

@@ -108,7 +108,7 @@ class TimeFormat:
     digits: int = 0
 
     @property
-    def is_date_in_digits(self) -> bool:
+    def is_written_out(self) -> bool:
         """Return whether the format is a date written as digits."""
         return self.digits > 0
 

@@ -122,9 +122,9 @@ class ValidatedRequest:
         elif verdict is not None:
             self.accepted[place] = verdict
             if verdict.unreadable is not None:
-                self.add_unreadable_batch_report(place, verdict.unreadable, ValidationBasis(policy, now_ms))
+                self.report_unreadable(place, verdict.unreadable, ValidationBasis(policy, now_ms))
 
-    def add_verdict_in_every_mode(self, place: Place, verdict: Verdict, policy: TopicPolicy, now_ms: int) -> None:
+    def settle(self, place: Place, verdict: Verdict, policy: TopicPolicy, now_ms: int) -> None:
         """Add a verdict that applies in every mode of the topic."""
         if isinstance(verdict, Finding):
             self.basis[place] = ValidationBasis(policy, now_ms)
@@ -151,14 +151,14 @@ class ValidatedRequest:
             self.observed = {}
         self.observed[place] = (finding, *self.observed.get(place, ()))
 
-    def add_unreadable_batch_report(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
+    def report_unreadable(self, place: Place, finding: Finding, basis: ValidationBasis) -> None:
         """Add a report that some clients cannot read a forwarded batch."""
         self.basis[place] = basis
         if not self.unreadable:
             self.unreadable = {}
         self.unreadable[place] = finding
 
-    def record_waiver(self, place: Place, waiver: Waiver) -> None:
+    def waive(self, place: Place, waiver: Waiver) -> None:
         """Record that the validation of a partition is left to the broker."""
         if not self.waived:
             self.waived = {}
@@ -171,7 +171,7 @@ class ValidatedRequest:
         masked = {place: each.records for place, each in self.masked.items()}
         return fixed | marked | dict(self.recompressed) | masked
 
-    def has_marked_records(self, place: Place) -> bool:
+    def is_marked(self, place: Place) -> bool:
         """Return whether a batch is forwarded with marks on its bad records."""
         return place in self.marked and bool(self.marked[place].findings)
 
@@ -179,7 +179,7 @@ class ValidatedRequest:
         """Return whether a batch is forwarded after copies of its bad records were written to a dead-letter topic."""
         return place in self.quarantined and place not in self.rejected
 
-    def record_count_of(self, place: Place) -> int:
+    def records_of(self, place: Place) -> int:
         """Return how many records a validated batch contains, according to its header."""
         verdict = self.accepted.get(place) or self.rejected.get(place) or self.observed[place][0]
         return verdict.records

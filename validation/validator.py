@@ -11,12 +11,8 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.codec import Codec, Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimits,
-)
-from sluicegate.protocol.records.message_set import InvalidMessageSize, Message
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
+from sluicegate.protocol.records.message_set import BrokenMessage, Message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
@@ -48,7 +44,7 @@ from sluicegate.validation.findings import (
 from sluicegate.validation.legacy import check_stored_message, validate_message_set
 from sluicegate.validation.policy import Framing, TopicPolicy, ValidationLimits
 from sluicegate.validation.structure import check_header, check_request_rules, check_stored_form
-from sluicegate.validation.timestamps import time_window_of
+from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.verdict import Accepted, FaultStage, Finding, Reason, Verdict
 
 _PLAIN = Codec.NONE.value
@@ -94,14 +90,14 @@ def validate_partition(
     if finding is not None:
         return finding
     if first_end is None or magic_at(records, 0) < MAGIC_2:
-        window = time_window_of(policy, now_ms)
+        window = window_of(policy, now_ms)
         return validate_message_set(
             submission.topic, submission.partition, records, policy, limits, window, decompressor, budget
         )
     batch = check_stored_form(records, 0, first_end, policy)
     if isinstance(batch, Finding):
         return batch
-    budget.count_work(len(records))
+    budget.worked(len(records))
     if not has_rules:
         finding = _check_further_batches(records, first_end, policy, budget)
         if finding is not None:
@@ -121,7 +117,7 @@ def _check_further_batches(
     try:
         while (end := next_batch_end(records, start)) is not None:
             several = True
-            budget.count_work(_BATCH_WORK)
+            budget.worked(_BATCH_WORK)
             if magic_at(records, start) == MAGIC_2:
                 found = check_stored_form(records, start, end, policy)
                 finding = found if isinstance(found, Finding) else None
@@ -134,7 +130,7 @@ def _check_further_batches(
             start = end
     except CorruptBatch as error:
         return Finding(error.code, Reason.UNSUPPORTED_MAGIC)
-    except InvalidMessageSize:
+    except BrokenMessage:
         return Finding(ErrorCode.INVALID_RECORD, Reason.RECORD_FORMAT)
     return Finding(ErrorCode.INVALID_RECORD, Reason.SEVERAL_BATCHES) if several else None
 
@@ -156,15 +152,13 @@ def _validate_records(
         if codec_id == _PLAIN:
             return _scan(submission, records, start, batch.end, None, batch, policy, now_ms, budget, rehearsal)
         payload = records[start : batch.end]
-        bounds = PayloadLimits(
-            limits.decompressed_size_limit(len(payload)), limits.max_decompression_window_bytes, budget
-        )
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
         pieces = decompressor.open(_CODECS[codec_id], payload, bounds)
         first = pieces.more()
         if first is None:
             first = _NOTHING
         return _scan(submission, first, 0, len(first), pieces, batch, policy, now_ms, budget, rehearsal)
-    except BatchLimitExceeded as over:
+    except OverLimit as over:
         return finding_over_limit(submission.topic, submission.partition, over, batch.record_count)
     finally:
         decompressor.close()
@@ -183,15 +177,15 @@ def _scan(
     rehearsal: RehearsalCounter | None,
 ) -> Verdict:
     """Return the verdict on the records at data[start:end] and, if the batch is compressed, in later pieces."""
-    window = time_window_of(policy, now_ms)
+    window = window_of(policy, now_ms)
     earliest = width = exempt = overflow = narrowed = 0
     if window is not None:
-        narrowest_bounds = window
+        narrowest = window
         if rehearsal is not None:
             rehearsal.begin(now_ms, batch.base_timestamp)
-            narrowest_bounds = time_window_of(policy.narrowest_bounds, now_ms) or window
-        earliest, width, exempt, overflow = narrowest_bounds.scan_arguments(batch.base_timestamp)
-        narrowed = narrowest_bounds.before_max_ms
+            narrowest = window_of(policy.narrowest, now_ms) or window
+        earliest, width, exempt, overflow = narrowest.as_scanned(batch.base_timestamp)
+        narrowed = narrowest.before_max_ms
     look_for = scan_checks_of(batch, window, policy.compacted)
     keep = max(budget.record_errors, TEXTS_AT_LEAST)
     outcome, read, latest, bad = scan_records(
@@ -217,7 +211,7 @@ def _scan(
         described = []
         for flawed in bad.kept:
             described.append(errors.describe(flawed))
-            budget.count_work(DESCRIBED_WORK)
+            budget.worked(DESCRIBED_WORK)
         first_time = None
         if bad.first_time is not None:
             is_first = bad.first_time == bad.kept[0]

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, PayloadLimit
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
 from sluicegate.validation.units import diagnose
 
 INVALID_TIMESTAMPS = "One or more records have been rejected due to invalid timestamp"
 FIRST_SHOWN = 3
 
 
-def timestamp_out_of_range_message(timestamp: int, offset: int, earliest: int, latest: int) -> str:
+def timestamp_out_of_range(timestamp: int, offset: int, earliest: int, latest: int) -> str:
     """Return the message for a timestamp outside the bounds. Times are in ms, and the offset is the client's."""
     return (
         f"Timestamp {timestamp} of message with offset {offset} is out of range. "
@@ -17,22 +17,22 @@ def timestamp_out_of_range_message(timestamp: int, offset: int, earliest: int, l
     )
 
 
-def message_with_diagnosis(text: str, timestamp: int, now_ms: int) -> str:
+def with_diagnosis(text: str, timestamp: int, now_ms: int) -> str:
     """Return a broker's message about a timestamp (ms), followed by the proxy's diagnosis."""
     return f"{text}; {diagnose(timestamp, now_ms)}"
 
 
-def log_append_time_message(record: str) -> str:
+def log_append_time_claimed(record: str) -> str:
     """Return the message for a record that claims LogAppendTime. `record` is the broker's rendering of it."""
     return f"Invalid timestamp type in message {record}. Producer should not set timestamp type to LogAppendTime."
 
 
-def missing_key_message(topic: str, partition: int) -> str:
+def key_missing(topic: str, partition: int) -> str:
     """Return the message for a record without a key on a compacted topic."""
     return f"Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
 
 
-def invalid_records_message(errors: Sequence[tuple[int, str]], total: int) -> str:
+def invalid_records(errors: Sequence[tuple[int, str]], total: int) -> str:
     """Return the batch's message for `total` record errors, except those about timestamps.
 
     `errors` contains pairs of batch index and message.
@@ -44,7 +44,7 @@ def invalid_records_message(errors: Sequence[tuple[int, str]], total: int) -> st
     )
 
 
-def uncompressed_record_text(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
+def default_record(offset: int, timestamp: int, key_size: int, value_size: int) -> str:
     """Return a record in an uncompressed batch as a broker prints it. Null sizes are printed as 0."""
     return (
         f"DefaultRecord(offset={offset}, timestamp={timestamp}, "
@@ -59,17 +59,17 @@ def partial_record(offset: int, timestamp: int, key_size: int, value_size: int) 
     )
 
 
-def legacy_message_text(offset: int, record: str) -> str:
+def legacy_batch(offset: int, record: str) -> str:
     """Return a message of magic 0 or 1 with its offset. `record` is the broker's rendering of its content."""
     return f"LegacyRecordBatch(offset={offset}, {record})"
 
 
-def inner_magic_message(batch: str, outer_magic: int, topic: str, partition: int) -> str:
+def inner_magic(batch: str, outer_magic: int, topic: str, partition: int) -> str:
     """Return the message for a message in a wrapper of another magic. `batch` is the broker's rendering of it."""
     return f"Record {batch}'s magic does not match outer magic {outer_magic} in topic partition {topic}-{partition}"
 
 
-def rule_violation_message(rule: str, fault: str) -> str:
+def broken_rule(rule: str, fault: str) -> str:
     """Return the proxy's message for a violation of an operator's rule."""
     return f"rule {rule}: {fault}"
 
@@ -80,7 +80,7 @@ def outage(rule: str, reason: str, is_final: bool) -> str:
     return f"rule {rule} cannot be evaluated by the proxy in front of the cluster: {reason}; {advice}"
 
 
-def schema_error_message(rule: str, reason: str) -> str:
+def schema_error(rule: str, reason: str) -> str:
     """Return the proxy's message for a schema that exists, but cannot be compiled or applied."""
     return f"rule {rule} cannot be applied by the proxy in front of the cluster: {reason}"
 
@@ -105,6 +105,6 @@ _ADVICE = {
 }
 
 
-def limit_exceeded_message(topic: str, partition: int, over: BatchLimitExceeded) -> str:
+def over_limit(topic: str, partition: int, over: OverLimit) -> str:
     """Return the proxy's message for an exceeded limit that brokers do not have."""
     return _ADVICE[over.bound].format(place=f"{topic}-{partition}", size=over.size, key=over.bound.value)

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path as FilePath
 
-from sluicegate.config.contracts.asyncapi.published_schemas import VERSION_KEY, published_schema_problems
+from sluicegate.config.contracts.asyncapi.published_schemas import VERSION_KEY, problems_in
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.scalars import json_value_of
-from sluicegate.config.contracts.asyncapi.topics import asyncapi_topic_contracts
-from sluicegate.config.contracts.document import scalar_value_of, validated_contract
-from sluicegate.config.contracts.topics import topic_contracts_of_contract
+from sluicegate.config.contracts.asyncapi.topics import asyncapi_topics
+from sluicegate.config.contracts.document import checked_contract, value_of
+from sluicegate.config.contracts.topics import topics_of
 from sluicegate.config.files.source import Source
 from sluicegate.config.files.yaml_source import read_content, read_yaml
 from sluicegate.config.values.contract import TopicContract
@@ -17,14 +17,14 @@ FindReferences = Callable[[Source, FilePath], References]
 """Returns an object that follows the references in an AsyncAPI document, given with its file."""
 
 
-def parse_contract_text(text: str, name: str) -> Source:
+def contract_in_text(text: str, name: str) -> Source:
     """Return a contract's content, with its errors in `problems`. `name` is the name of its place, for messages."""
-    source = read_yaml(text, name, scalar_value_of)
+    source = read_yaml(text, name, value_of)
     return _checked(read_yaml(text, name, json_value_of) if _is_asyncapi(source) else source)
 
 
-def parse_contract_file(held: Source, file: FilePath) -> Source:
-    """Return a contract's content, with its errors in `problems`. `held` is the file, read with `scalar_value_of`."""
+def contract_in_file(held: Source, file: FilePath) -> Source:
+    """Return a contract's content, with its errors in `problems`. `held` is the file, read with `value_of`."""
     if held.content is None or not _is_asyncapi(held):
         return _checked(held)
     again = read_content(held.content, str(file), json_value_of)
@@ -32,7 +32,7 @@ def parse_contract_file(held: Source, file: FilePath) -> Source:
     return _checked(again)
 
 
-def topic_contracts_in(
+def topics_in(
     held: Source, file: FilePath, registry: str | None, mode: str, references: FindReferences = References
 ) -> list[TopicContract]:
     """Return each topic in a contract that has no problems. Errors are reported in `held.problems`.
@@ -41,11 +41,11 @@ def topic_contracts_in(
     rules. By default, references to files are errors.
     """
     if _is_asyncapi(held):
-        return asyncapi_topic_contracts(references(held, file), file, registry, mode)
-    return topic_contracts_of_contract(held, file, registry, mode)
+        return asyncapi_topics(references(held, file), file, registry, mode)
+    return topics_of(held, file, registry, mode)
 
 
-def why_contract_has_no_topics(held: Source) -> str:
+def missing_topics(held: Source) -> str:
     """Return why a contract has no topics."""
     if _is_asyncapi(held):
         return (
@@ -61,7 +61,7 @@ def _is_asyncapi(source: Source) -> bool:
 
 def _checked(source: Source) -> Source:
     if not _is_asyncapi(source):
-        return validated_contract(source)
+        return checked_contract(source)
     if source.readable:
-        source.problems += published_schema_problems(source)
+        source.problems += problems_in(source)
     return source

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import yaml
 
-from sluicegate.config.files.source import Path, Problem, Source, dotted_path
-from sluicegate.config.files.yaml_nodes import InvalidYamlNode, check_tag
+from sluicegate.config.files.source import Path, Problem, Source, dotted
+from sluicegate.config.files.yaml_nodes import BadNode, check_tag
 from sluicegate.config.values.extras import RULES_EXTRA
 
 _EXTRA = f"contracts need libraries: {RULES_EXTRA}"
@@ -29,17 +29,15 @@ _RESOLVER: Final[Any] = yaml.resolver.Resolver()
 _CONSTRUCTOR: Final[Any] = yaml.constructor.SafeConstructor()
 
 
-def validated_contract(source: Source) -> Source:
+def checked_contract(source: Source) -> Source:
     """Return the content of a contract file. `problems` contains what the standard does not allow."""
     if source.readable:
         source.problems += _problems_in(source)
     return source
 
 
-def scalar_value_of(node: yaml.ScalarNode) -> Any:
-    """Return a scalar's value as YAML's safe reader does, except that timestamps stay strings. Raises
-    InvalidYamlNode.
-    """
+def value_of(node: yaml.ScalarNode) -> Any:
+    """Return a scalar's value as YAML's safe reader does, except that timestamps stay strings. Raises BadNode."""
     check_tag(node, _TAGS)
     kind = node.tag.removeprefix(_STANDARD)
     if node.style is None and kind == "str":
@@ -49,9 +47,9 @@ def scalar_value_of(node: yaml.ScalarNode) -> Any:
     try:
         value = getattr(_CONSTRUCTOR, f"construct_yaml_{kind}")(node)
     except (ValueError, KeyError, IndexError):
-        raise InvalidYamlNode(node, f"not a value of the type {kind}") from None
+        raise BadNode(node, f"not a value of the type {kind}") from None
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidYamlNode(node, "a number that JSON does not have")
+        raise BadNode(node, "a number that JSON does not have")
     return value
 
 
@@ -119,8 +117,8 @@ def _problem_of(source: Source, path: Path, error: Any) -> Problem:
     kind = error.kind
     if kind.name in ("unevaluatedProperties", "additionalProperties") and kind.unexpected:
         path = (*path, kind.unexpected[0])
-        return Problem(dotted_path(path), source.place_of(path), "the Open Data Contract Standard has no such key")
-    return Problem(dotted_path(path), source.place_of(path), str(error.message))
+        return Problem(dotted(path), source.place_of(path), "the Open Data Contract Standard has no such key")
+    return Problem(dotted(path), source.place_of(path), str(error.message))
 
 
 @cache

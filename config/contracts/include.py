@@ -13,20 +13,16 @@ from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.contracts.contract_file import (
-    parse_contract_file,
-    topic_contracts_in,
-    why_contract_has_no_topics,
-)
-from sluicegate.config.contracts.document import scalar_value_of
-from sluicegate.config.contracts.referenced_files import references_of_document
-from sluicegate.config.files.included_files import forget_missing_file, read_included_file
-from sluicegate.config.files.patterns import CONTRACTS, MOST_FILES, file_limit_text
-from sluicegate.config.files.scopes import Scope, problem_at, scopes_by_item_path, topic_file_item_at
-from sluicegate.config.files.source import Path, Problem, Source, dotted_path, printable
+from sluicegate.config.contracts.contract_file import contract_in_file, missing_topics, topics_in
+from sluicegate.config.contracts.document import value_of
+from sluicegate.config.contracts.referenced_files import references_of
+from sluicegate.config.files.included_files import forget, read_included
+from sluicegate.config.files.patterns import CONTRACTS, MOST_FILES, bound
+from sluicegate.config.files.scopes import Scope, item_at, problem_at, scopes_of
+from sluicegate.config.files.source import Path, Problem, Source, dotted, printable
 from sluicegate.config.files.topic_files import files_of
 from sluicegate.config.values.contract import TopicContract
-from sluicegate.config.values.glob_cover import is_within, may_overlap
+from sluicegate.config.values.glob_cover import is_within, may_share
 from sluicegate.config.values.topic_pattern import compile_expression, exact_name_of, regular_expression_of
 
 _TOPICS = "topics"
@@ -41,11 +37,11 @@ def include_contracts(source: Source, folder: FilePath) -> None:
 
     Relative patterns start at `folder`.
     """
-    scopes = scopes_by_item_path(source, CONTRACTS)
+    scopes = scopes_of(source, CONTRACTS)
     found = files_of(source, folder, CONTRACTS)
     count = len(source.digests) + len(found) - len(source.missing)
     if count > MOST_FILES + 1:
-        words = f"together with topic_files it matches {count - 1} files; {file_limit_text()}"
+        words = f"together with topic_files it matches {count - 1} files; {bound()}"
         source.problems.append(problem_at(source, (CONTRACTS,), words))
         return
     for file, items in sorted(found.items(), key=lambda each: each[0] in source.missing):
@@ -59,20 +55,20 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
 
     If the file is missing, topics that another contract names are omitted.
     """
-    held = parse_contract_file(read_included_file(source, file, scalar_value_of), file)
+    held = contract_in_file(read_included(source, file, value_of), file)
     if held.problems:
         source.problems += held.problems
         return
     is_missing = file in source.missing
-    item = topic_file_item_at(source, items[0])
+    item = item_at(source, items[0])
     registry, mode, owner = (item.get(key) for key in ("registry", "mode", _OWNER))
     known = set(source.missing)
-    topics = topic_contracts_in(
+    topics = topics_in(
         held,
         file,
         registry if isinstance(registry, str) else None,
         mode if mode in _MODES else "reject",
-        partial(references_of_document, source),
+        partial(references_of, source),
     )
     source.problems += held.problems
     source.remarks += held.remarks
@@ -81,11 +77,9 @@ def _read(source: Source, file: FilePath, items: Sequence[Path], scopes: Sequenc
         topics = [contract for contract in topics if contract.topic not in source.contracts]
         source.missing[file] = [contract.topic for contract in topics]
         if not topics:
-            forget_missing_file(source, file)
+            forget(source, file)
     elif not topics and not held.problems:
-        source.remarks.append(
-            printable(f"{file}: the contract has no rule for a topic: {why_contract_has_no_topics(held)}")
-        )
+        source.remarks.append(printable(f"{file}: the contract has no rule for a topic: {missing_topics(held)}"))
     for contract in topics:
         beyond = next((scope for scope in scopes if not is_within(contract.topic, scope.patterns)), None)
         other = source.contracts.get(contract.topic)
@@ -164,12 +158,12 @@ class _Entries:
             elif is_within(match, (text,)):
                 yield match, i
                 return
-            elif may_overlap(_glob_of(match), text):
+            elif may_share(_glob_of(match), text):
                 words = (
                     f"only some topics of {match} match the entry {text}: list the values of the parameters (enum), or "
                     f"put a wider entry before it"
                 )
-                self._source.problems.append(Problem(dotted_path(contract.path), contract.place, words))
+                self._source.problems.append(Problem(dotted(contract.path), contract.place, words))
                 return
         yield match, None
 

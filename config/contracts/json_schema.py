@@ -10,7 +10,7 @@ Note = Callable[[Path, str, str], None]
 """Receives the path of a statement that no schema expresses, the statement, and the reason."""
 
 
-class SchemaTranslation(NamedTuple):
+class Translation(NamedTuple):
     """How a contract is translated.
 
     `note` is called with each property that no schema can express. `time_of` is called with the kind of a time and with
@@ -68,33 +68,33 @@ _PATTERN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']")
 _RESERVED: Final = frozenset("{}#")
 
 
-def object_schema(schema: Mapping[str, Any], path: Path, how: SchemaTranslation) -> dict[str, Any]:
+def object_schema(schema: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     """Return the JSON Schema of an object. `schema` describes the object, and is at `path` in the contract."""
     return {"$schema": DIALECT, "type": "object", **_properties(schema, path, how)}
 
 
-def json_time_schema(_kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
+def time_as_text(_kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of times in JSON data."""
     return as_json
 
 
-def typed_time_schema(kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
+def time_of_a_type(kind: str, as_json: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of times in Avro and Protobuf: that in JSON, or that of a time type that becomes a string."""
     typed = {"format": _TIMES[kind]} if kind != "time" else {"pattern": _TIME_OF_A_TYPE}
     return {"anyOf": [as_json, {"type": "string", **typed}]}
 
 
-def field_name_of(element: Mapping[str, Any]) -> str:
+def field_of(element: Mapping[str, Any]) -> str:
     """Return the name of a property in the data."""
     return str(element.get("physicalName") or element["name"])
 
 
-def _properties(element: Mapping[str, Any], path: Path, how: SchemaTranslation) -> dict[str, Any]:
+def _properties(element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     found = {
-        field_name_of(each): _property(each, (*path, "properties", i), how)
+        field_of(each): _property(each, (*path, "properties", i), how)
         for i, each in enumerate(element.get("properties") or ())
     }
-    required = [field_name_of(each) for each in element.get("properties") or () if each.get("required")]
+    required = [field_of(each) for each in element.get("properties") or () if each.get("required")]
     made: dict[str, Any] = {}
     if found:
         made["properties"] = found
@@ -103,7 +103,7 @@ def _properties(element: Mapping[str, Any], path: Path, how: SchemaTranslation) 
     return made
 
 
-def _property(element: Mapping[str, Any], path: Path, how: SchemaTranslation) -> dict[str, Any]:
+def _property(element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     kind = element.get("logicalType")
     made: dict[str, Any] = {}
     _note_what_has_no_effect(element, path, how.note)
@@ -136,7 +136,7 @@ def _note_what_has_no_effect(element: Mapping[str, Any], path: Path, note: Note)
         note((*path, "physicalType"), f"length in {physical[:100]} of {name}", why)
 
 
-def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: SchemaTranslation) -> dict[str, Any]:
+def _of_type(kind: str, element: Mapping[str, Any], path: Path, how: Translation) -> dict[str, Any]:
     options = element.get("logicalTypeOptions") or {}
     made: dict[str, Any] = {"type": _TYPES[kind]}
     made |= {key: options[key] for key in _KEYWORDS.get(kind, ()) if key in options}

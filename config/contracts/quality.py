@@ -25,12 +25,12 @@ _OF_ONE_RECORD: Final = frozenset({Metric.NULLS, Metric.MISSING, Metric.INVALID}
 _LEVELS_OF_WARNINGS: Final = frozenset({"info", "warning", "warn"})
 
 
-class QualityNotTranslatable(ValueError):
+class NotTranslated(ValueError):
     """Raised for a quality attribute that neither the proxy nor an audit can check. The message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class QualityAttribute:
+class Quality:
     """A quality attribute in a contract.
 
     `field` is the path of its property in the data; an empty path means the whole object. `is_text` is whether the
@@ -50,29 +50,29 @@ class QualityAttribute:
         return str(given) if given else ".".join((*self.field, what))
 
     @property
-    def is_warning(self) -> bool:
+    def is_a_warning(self) -> bool:
         """Return whether the attribute's severity is a warning."""
         return str(self.keys.get("severity", "")).lower() in _LEVELS_OF_WARNINGS
 
     def check(self, names: Mapping[str, tuple[str, ...]]) -> StoredCheck:
         """Return the attribute as a check of all stored records.
 
-        `names` contains the path of each property in the attribute's object. Raises QualityNotTranslatable.
+        `names` contains the path of each property in the attribute's object. Raises NotTranslated.
         """
         kind = self.keys.get("type") or "library"
         if kind != "library":
-            raise QualityNotTranslatable(f"checks of type {kind} are not supported")
+            raise NotTranslated(f"checks of type {kind} are not supported")
         if "metric" not in self.keys:
-            raise QualityNotTranslatable("rule is deprecated since version 3.1; write metric")
+            raise NotTranslated("rule is deprecated since version 3.1; write metric")
         metric = Metric(self.keys["metric"])
         operator = next(key for key in _OPERATORS if key in self.keys)
         given = self.keys[operator]
         limit = tuple(given) if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
         if not all(isinstance(number, int | float) and not isinstance(number, bool) for number in limit):
-            raise QualityNotTranslatable(f"{operator} is not a number")
+            raise NotTranslated(f"{operator} is not a number")
         unit = self.keys.get("unit") or "rows"
         if unit not in ("rows", "percent"):
-            raise QualityNotTranslatable(f"the unit is {unit}; expected rows or percent")
+            raise NotTranslated(f"the unit is {unit}; expected rows or percent")
         values, pattern = _arguments_of(metric, self.keys.get("arguments") or {})
         return StoredCheck(
             self.name,
@@ -91,15 +91,15 @@ class QualityAttribute:
             return (self.field,) if self.field else ()
         given = (self.keys.get("arguments") or {}).get("properties")
         if metric is not Metric.DUPLICATES or not isinstance(given, list) or not given:
-            raise QualityNotTranslatable("the check names no property")
+            raise NotTranslated("the check names no property")
         unknown = [str(name)[:100] for name in given if not isinstance(name, str) or name not in names]
         if unknown:
-            raise QualityNotTranslatable(f"the schema has no property {unknown[0]}")
+            raise NotTranslated(f"the schema has no property {unknown[0]}")
         return tuple(names[name] for name in given)
 
 
 def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[Any, ...] | None, str | None]:
-    """Return a metric's values and pattern. Raises QualityNotTranslatable."""
+    """Return a metric's values and pattern. Raises NotTranslated."""
     if metric is Metric.MISSING:
         values, pattern = arguments.get("missingValues"), None
     elif metric is Metric.INVALID:
@@ -108,9 +108,9 @@ def _arguments_of(metric: Metric, arguments: Mapping[str, Any]) -> tuple[tuple[A
         return None, None
     if values is None and pattern is None:
         missing = "missingValues" if metric is Metric.MISSING else "validValues or pattern is missing"
-        raise QualityNotTranslatable(f"the arguments have {'no ' if metric is Metric.MISSING else ''}{missing}")
+        raise NotTranslated(f"the arguments have {'no ' if metric is Metric.MISSING else ''}{missing}")
     if values is not None and not isinstance(values, list):
-        raise QualityNotTranslatable("the values are not a list")
+        raise NotTranslated("the values are not a list")
     return None if values is None else tuple(values), None if pattern is None else str(pattern)
 
 

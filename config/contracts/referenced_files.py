@@ -9,11 +9,11 @@ from pathlib import Path as FilePath
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.contracts.asyncapi.scalars import json_value_of
 from sluicegate.config.disk.regular_file import read_file, real_path
-from sluicegate.config.files.source import MAX_BYTES, Problem, Source, sha256_of
+from sluicegate.config.files.source import MAX_BYTES, Problem, Source, digest_of
 from sluicegate.config.files.yaml_source import read_content
 
 
-def references_of_document(source: Source, root: Source, file: FilePath) -> References:
+def references_of(source: Source, root: Source, file: FilePath) -> References:
     """Return an object that follows a document's references.
 
     It adds the files that it reads to the configuration `source`.
@@ -42,5 +42,5 @@ def _content(source: Source, file: FilePath) -> bytes:
         source.missing.setdefault(file, [])
         content = kept
     source.included[file] = content
-    source.digests[file] = sha256_of(content)
+    source.digests[file] = digest_of(content)
     return content

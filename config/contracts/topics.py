@@ -7,15 +7,15 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from sluicegate.config.contracts.json_schema import (
-    SchemaTranslation,
-    field_name_of,
-    json_time_schema,
+    Translation,
+    field_of,
     object_schema,
-    typed_time_schema,
+    time_as_text,
+    time_of_a_type,
 )
-from sluicegate.config.contracts.quality import QualityAttribute, QualityNotTranslatable, schema_for_one_record
+from sluicegate.config.contracts.quality import NotTranslated, Quality, schema_for_one_record
 from sluicegate.config.files.source import Path, Problem, Source
-from sluicegate.config.values.contract import ContractRule, Metric, StoredCheck, TopicContract, UncheckedStatement
+from sluicegate.config.values.contract import ContractRule, Metric, StoredCheck, TopicContract, Unchecked
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 _RULE = "contract"
@@ -36,7 +36,7 @@ _Keys = Callable[[str], dict[str, str]]
 """Returns the keys of `schema` for a JSON Schema."""
 
 
-def topic_contracts_of_contract(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
+def topics_of(source: Source, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
     """Return each topic in a valid contract.
 
     Names that no topic can have are reported in `source.problems`. `registry` names the registry with the schemas of
@@ -71,16 +71,16 @@ class _OneTopic:
         self._form = form
         self._rules: list[ContractRule] = []
         self._stored: list[StoredCheck] = []
-        self._unchecked: list[UncheckedStatement] = []
+        self._unchecked: list[Unchecked] = []
 
     def contract(self, registry: str | None, mode: str) -> TopicContract:
         """Return all collected statements. `registry` names the registry with the schemas, or is None."""
         registered = registry if self._form in _REGISTERED else None
         if self._form == "json":
-            self._translate(SchemaTranslation(self._note, json_time_schema), _of_json, mode)
+            self._translate(Translation(self._note, time_as_text), _of_json, mode)
         elif registered is not None:
             keys_of = partial(_of_registered, registered, self._form)
-            self._translate(SchemaTranslation(self._note, typed_time_schema), keys_of, mode)
+            self._translate(Translation(self._note, time_of_a_type), keys_of, mode)
         else:
             self._translate_nothing()
         self._of_service_levels()
@@ -98,20 +98,20 @@ class _OneTopic:
             tuple(self._unchecked),
         )
 
-    def _translate(self, how: SchemaTranslation, keys_of: _Keys, mode: str) -> None:
+    def _translate(self, how: Translation, keys_of: _Keys, mode: str) -> None:
         """Add the rules. `keys_of` returns the keys of a rule's `schema` section for a JSON Schema."""
         schema = object_schema(self._schema, self._path, how)
         self._add_rule("schema", keys_of, schema, mode, self._path)
-        names = {str(each["name"]): (field_name_of(each),) for each in self._schema.get("properties") or ()}
+        names = {str(each["name"]): (field_of(each),) for each in self._schema.get("properties") or ()}
         for quality, path in self._qualities(self._schema, self._path, ()):
             try:
                 check = quality.check(names)
-            except QualityNotTranslatable as reason:
+            except NotTranslated as reason:
                 self._note(path, quality.name, str(reason))
                 continue
             of_one = schema_for_one_record(check, quality.is_text)
             if of_one is not None:
-                self._add_rule(quality.name, keys_of, of_one, "observe" if quality.is_warning else mode, path)
+                self._add_rule(quality.name, keys_of, of_one, "observe" if quality.is_a_warning else mode, path)
             else:
                 self._stored.append(check)
 
@@ -138,22 +138,17 @@ class _OneTopic:
 
     def _qualities(
         self, element: Mapping[str, Any], path: Path, field: tuple[str, ...]
-    ) -> Iterator[tuple[QualityAttribute, Path]]:
+    ) -> Iterator[tuple[Quality, Path]]:
         """Yield each quality attribute, and each `unique`, of an element and of the properties of its objects."""
         for i, keys in enumerate(element.get("quality") or ()):
             at = (*path, "quality", i)
-            yield (
-                QualityAttribute(
-                    keys, field, self._source.place_of(at), element.get("logicalType") in (None, "string")
-                ),
-                at,
-            )
+            yield Quality(keys, field, self._source.place_of(at), element.get("logicalType") in (None, "string")), at
         if element.get("unique"):
             at = (*path, "unique")
             keys = {"name": f"{'.'.join(field)}.unique", "metric": Metric.DUPLICATES.value, "mustBe": 0}
-            yield QualityAttribute(keys, field, self._source.place_of(at)), at
+            yield Quality(keys, field, self._source.place_of(at)), at
         for i, each in enumerate(element.get("properties") or ()):
-            yield from self._qualities(each, (*path, "properties", i), (*field, field_name_of(each)))
+            yield from self._qualities(each, (*path, "properties", i), (*field, field_of(each)))
         for path_of_several, part in _repeated_parts(element, path):
             self._note_qualities_of_several(part, path_of_several, (*field, str(path_of_several[-1])))
 
@@ -161,11 +156,11 @@ class _OneTopic:
         """Record each quality attribute that covers several values in one record: a list's items, or a map's values."""
         why = "quality of the items of a list or map is not read"
         for i, keys in enumerate(element.get("quality") or ()):
-            self._note((*path, "quality", i), QualityAttribute(keys, field, "").name, why)
+            self._note((*path, "quality", i), Quality(keys, field, "").name, why)
         if element.get("unique"):
             self._note((*path, "unique"), f"{'.'.join(field)}.unique", why)
         for i, each in enumerate(element.get("properties") or ()):
-            self._note_qualities_of_several(each, (*path, "properties", i), (*field, field_name_of(each)))
+            self._note_qualities_of_several(each, (*path, "properties", i), (*field, field_of(each)))
         for at, part in _repeated_parts(element, path):
             self._note_qualities_of_several(part, at, (*field, str(at[-1])))
 
@@ -209,7 +204,7 @@ class _OneTopic:
             self._note(self._path, f"schema of {self._topic}", why)
 
     def _note(self, path: Path, what: str, why: str) -> None:
-        self._unchecked.append(UncheckedStatement(what, why, self._source.place_of(path)))
+        self._unchecked.append(Unchecked(what, why, self._source.place_of(path)))
 
 
 def _repeated_parts(element: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:

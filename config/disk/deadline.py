@@ -56,7 +56,7 @@ _lock = threading.Lock()
 _attempts: dict[Hashable, _Attempt] = {}
 
 
-def run_within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEADLINE_SECONDS) -> _T:
+def within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = DEADLINE_SECONDS) -> _T:
     """Return the result of `work`, or raise its exception.
 
     Blocks for at most `seconds`. Callers with the same `key` share the result of work in progress. After the deadline,
@@ -76,7 +76,7 @@ def run_within_deadline(key: Hashable, work: Callable[[], _T], seconds: float = 
     return result
 
 
-def set_current_file(path: Path) -> None:
+def note_file(path: Path) -> None:
     """Record the file that this thread's work is reading, for error messages."""
     thread = threading.current_thread()
     if isinstance(thread, _Attempt):

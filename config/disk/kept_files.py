@@ -16,19 +16,19 @@ ReadContent = Callable[[Path, int], bytes]
 _contents: dict[Path, bytes] = {}
 
 
-def read_current_content(path: Path, most_bytes: int) -> bytes:
+def read_current(path: Path, most_bytes: int) -> bytes:
     """Return a file's current content. Raises OSError, like `read_file`."""
     content = _contents[path] = read_file(path, most_bytes)
     return content
 
 
-def read_current_or_last_content(path: Path, most_bytes: int) -> bytes:
+def read_kept(path: Path, most_bytes: int) -> bytes:
     """Return a file's content, or its last content while the file is missing or unreadable.
 
     Raises OSError if there is no last content.
     """
     try:
-        return read_current_content(path, most_bytes)
+        return read_current(path, most_bytes)
     except OSError:
         kept = _contents.get(path)
         if kept is None:
@@ -36,12 +36,12 @@ def read_current_or_last_content(path: Path, most_bytes: int) -> bytes:
         return kept
 
 
-def last_contents() -> dict[Path, bytes]:
+def kept_contents() -> dict[Path, bytes]:
     """Return each file's last content."""
     return dict(_contents)
 
 
-def adopt_contents_of_other_process(contents: Mapping[Path, bytes]) -> None:
+def adopt_contents(contents: Mapping[Path, bytes]) -> None:
     """Keep the contents that another process has read, except for files that this process has read itself."""
     for path, content in contents.items():
         _contents.setdefault(path, content)

@@ -1,7 +1,7 @@
 """Reads the files that a configuration names: only regular files, and only up to a maximum size.
 
-Opening never waits for a peer, as opening a FIFO would. In `read_file_without_deadline`, a file system may still hang;
-`read_file` adds the deadline from `config/disk/deadline.py`.
+Opening never waits for a peer, as opening a FIFO would. In `read_now`, a file system may still hang; `read_file` adds
+the deadline from `config/disk/deadline.py`.
 """
 
 import errno
@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from sluicegate.config.disk.deadline import FileUnreadable, run_within_deadline, set_current_file
+from sluicegate.config.disk.deadline import FileUnreadable, note_file, within_deadline
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
@@ -27,12 +27,12 @@ def read_file(path: Path, most_bytes: int) -> bytes:
     Blocks, so do not call this in an event loop. Raises OSError, and FileUnreadable if it is not a regular file or its
     file system does not respond in time.
     """
-    return run_within_deadline((path, most_bytes), lambda: read_file_without_deadline(path, most_bytes))
+    return within_deadline((path, most_bytes), lambda: read_now(path, most_bytes))
 
 
-def read_file_without_deadline(path: Path, most_bytes: int) -> bytes:
+def read_now(path: Path, most_bytes: int) -> bytes:
     """Read a file like `read_file`, but without a deadline: for a thread that already has one."""
-    set_current_file(path)
+    note_file(path)
     _check_kind(path.stat())  # opening a device may have side effects
     descriptor = os.open(path, _FLAGS)
     try:
@@ -47,21 +47,21 @@ def read_file_without_deadline(path: Path, most_bytes: int) -> bytes:
         os.close(descriptor)
 
 
-def stat_without_deadline(path: Path) -> os.stat_result:
+def stat_now(path: Path) -> os.stat_result:
     """Return a file's status without a deadline: for a thread that already has one. Raises OSError."""
-    set_current_file(path)
+    note_file(path)
     return path.stat()
 
 
 def real_path(path: Path) -> Path:
     """Return a path without symbolic links. Raises OSError, and FileUnreadable if a file system does not respond."""
-    set_current_file(path)
-    return run_within_deadline((path, "real path"), path.resolve)
+    note_file(path)
+    return within_deadline((path, "real path"), path.resolve)
 
 
 def is_unreadable(path: Path) -> bool:
     """Return whether a file is missing or cannot be opened. Has no deadline."""
-    set_current_file(path)
+    note_file(path)
     try:
         _check_kind(path.stat())
         os.close(os.open(path, _FLAGS))
@@ -70,10 +70,10 @@ def is_unreadable(path: Path) -> bool:
     return False
 
 
-def is_missing(path: Path) -> bool:
+def is_gone(path: Path) -> bool:
     """Return whether a file is missing. Has no deadline. Returns False if this cannot be determined."""
     try:
-        stat_without_deadline(path)
+        stat_now(path)
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:

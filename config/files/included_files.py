@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from sluicegate.config.disk.regular_file import is_missing
+from sluicegate.config.disk.regular_file import is_gone
 from sluicegate.config.files.patterns import has_wildcards
 from sluicegate.config.files.scopes import TOPICS
-from sluicegate.config.files.source import Source, sha256_of
+from sluicegate.config.files.source import Source, digest_of
 from sluicegate.config.files.yaml_nodes import text_of
 from sluicegate.config.files.yaml_source import read_content, read_file
 
@@ -43,15 +43,15 @@ def vanished_files(previous: Iterable[FilePath], pattern: str, present: Iterable
     `present` contains the existing files that it matches. A link without a target counts as vanished. Has no deadline.
     """
     found = set(present)
-    return [file for file in previous if _leads_to(pattern, file) and (file not in found or is_missing(file))]
+    return [file for file in previous if _leads_to(pattern, file) and (file not in found or is_gone(file))]
 
 
-def read_included_file(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
+def read_included(source: Source, file: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of) -> Source:
     """Read a file, or use a missing file's last content. Keep the content in `source.included`."""
     if file in source.missing:
         content = source.previous[file]
         held = read_content(content, str(file), scalar)
-        held.digests[file] = sha256_of(content)
+        held.digests[file] = digest_of(content)
     else:
         held = read_file(file, scalar)
     if held.content is not None:
@@ -60,15 +60,13 @@ def read_included_file(source: Source, file: FilePath, scalar: Callable[[yaml.Sc
     return held
 
 
-def forget_missing_file(source: Source, file: FilePath) -> None:
+def forget(source: Source, file: FilePath) -> None:
     """Remove a missing file, because other files now contain all its items."""
     for known in (source.missing, source.included, source.digests):
         known.pop(file, None)
 
 
-def item_identities_in_existing_files(
-    source: Source, files: Iterable[FilePath], lists: Iterable[str]
-) -> ItemIdentities:
+def items_elsewhere(source: Source, files: Iterable[FilePath], lists: Iterable[str]) -> ItemIdentities:
     """Return the items of these lists in the configuration itself and in its existing files.
 
     Returns nothing, without reading any file, unless a file is missing.

@@ -4,19 +4,19 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from sluicegate.config.disk.deadline import run_within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.values.near_names import did_you_mean
 
 _MOST_COMPARED = 20_000
 
 
-def similar_file_names_hint(path: Path) -> str:
+def near_files(path: Path) -> str:
     """Return `; did you mean a.yaml?` with similarly named files from the same folder, or an empty string.
 
     Blocks for at most five seconds.
     """
     try:
-        names = run_within_deadline((path, "near files"), lambda: _names_in(path.parent))
+        names = within_deadline((path, "near files"), lambda: _names_in(path.parent))
     except OSError:
         return ""
     return did_you_mean(path.name, names)

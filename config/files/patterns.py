@@ -6,7 +6,7 @@ from itertools import chain, islice
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.disk.regular_file import stat_without_deadline
+from sluicegate.config.disk.regular_file import stat_now
 from sluicegate.config.files.source import Path
 
 KEY = "topic_files"
@@ -24,10 +24,10 @@ class TooManyFiles(Exception):
     """
 
     def __init__(self, pattern: str, count: int) -> None:
-        super().__init__(f"{pattern} matches {count} files; {file_limit_text()}")
+        super().__init__(f"{pattern} matches {count} files; {bound()}")
 
 
-def file_limit_text() -> str:
+def bound() -> str:
     """Return the limit on all matched files together, in words."""
     return f"expected at most {MOST_FILES}, of {MOST_BYTES >> 20} MiB together"
 
@@ -50,12 +50,12 @@ def topic_files(patterns: Sequence[str], folder: FilePath, main: FilePath | None
     return list(found)
 
 
-def topic_file_patterns_in(data: dict[str, Any]) -> list[str]:
+def patterns_in(data: dict[str, Any]) -> list[str]:
     """Return the patterns in a configuration's data, those of `topic_files` first."""
-    return [pattern for key in (KEY, CONTRACTS) for _, pattern in patterns_with_paths(data, key)]
+    return [pattern for key in (KEY, CONTRACTS) for _, pattern in items_in(data, key)]
 
 
-def patterns_with_paths(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
+def items_in(data: dict[str, Any], key: str = KEY) -> list[tuple[Path, str]]:
     """Return the pattern and the path of each item of `topic_files`, or of the list `key`."""
     value = data.get(key)
     items: list[tuple[Path, Any]] = (
@@ -85,7 +85,7 @@ def has_wildcards(pattern: str) -> bool:
 
 def _identity(file: FilePath) -> tuple[int, int] | None:
     try:
-        found = stat_without_deadline(file)
+        found = stat_now(file)
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino

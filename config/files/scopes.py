@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.config.files.patterns import KEY, patterns_with_paths
+from sluicegate.config.files.patterns import KEY, items_in
 from sluicegate.config.files.source import Path, Problem, Source
 from sluicegate.config.values.glob_cover import is_within, literal_prefix
 from sluicegate.config.values.kinds import topic_pattern
@@ -27,14 +27,14 @@ class Scope:
     patterns: tuple[str, ...]
 
 
-def scopes_by_item_path(source: Source, key: str = KEY) -> dict[Path, Scope]:
+def scopes_of(source: Source, key: str = KEY) -> dict[Path, Scope]:
     """Return the scope of each item of `topic_files`, or of `contracts`, that has a scope.
 
     An empty scope is reported as a problem, because it is probably a mistake.
     """
     found = {}
-    for path, _ in patterns_with_paths(source.data, key):
-        item = topic_file_item_at(source, path)
+    for path, _ in items_in(source.data, key):
+        item = item_at(source, path)
         if TOPICS not in item:
             continue
         given = item[TOPICS]
@@ -46,20 +46,20 @@ def scopes_by_item_path(source: Source, key: str = KEY) -> dict[Path, Scope]:
     return found
 
 
-def topic_file_item_at(source: Source, path: Path) -> Mapping[Any, Any]:
+def item_at(source: Source, path: Path) -> Mapping[Any, Any]:
     """Return the item of `topic_files` or `contracts` at `path`, or an empty mapping if the item is only a path."""
     item = source.data[str(path[0])][path[1]] if len(path) > 1 else None
     return item if isinstance(item, dict) else {}
 
 
-def all_items_allow_list(source: Source, items: Sequence[Path], key: str) -> bool:
+def is_granted(source: Source, items: Sequence[Path], key: str) -> bool:
     """Return whether each of the items allows the list `key` in its files."""
-    return all(key in _listed(topic_file_item_at(source, path).get(_ALLOW)) for path in items)
+    return all(key in _listed(item_at(source, path).get(_ALLOW)) for path in items)
 
 
-def list_not_allowed_advice(source: Source, items: Sequence[Path], key: str) -> str:
+def not_granted(source: Source, items: Sequence[Path], key: str) -> str:
     """Return the advice for a message about a list that is not allowed."""
-    path = next(path for path in items if not all_items_allow_list(source, [path], key))
+    path = next(path for path in items if not is_granted(source, [path], key))
     where = f"{source.key_of(path)} ({source.place_of(path)})"
     return f"{where} does not allow this key: add allow: [{key}] there, or move it to {source.name}"
 
@@ -71,7 +71,7 @@ def problems_beyond_scope(source: Source, scope: Scope, included: Mapping[str, r
             yield problem_at(source, path, _words_of(source, scope, path, pattern))
 
 
-def entries_without_topics(source: Source, included: Mapping[str, range]) -> Iterator[Problem]:
+def without_topics(source: Source, included: Mapping[str, range]) -> Iterator[Problem]:
     """Yield a problem for each exemption and each quota without topics, because a scope limits only topics."""
     for i in included.get("exempt", ()):
         if isinstance(source.data["exempt"][i], dict) and source.data["exempt"][i].get(TOPICS) is None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.disk.kept_files import last_contents
-from sluicegate.config.disk.regular_file import is_unreadable, read_file_without_deadline
+from sluicegate.config.disk.kept_files import kept_contents
+from sluicegate.config.disk.regular_file import is_unreadable, read_now
 from sluicegate.config.values.contract import TopicContract
 
 Path = tuple[str | int, ...]
@@ -88,7 +88,7 @@ class Source:
                 return self.places[path[:length]]
         return self.name
 
-    def copy_with_places_only(self, sections: Collection[str]) -> "Source":
+    def only_places(self, sections: Collection[str]) -> "Source":
         """Return the places of these sections, the schemas and the kept contents of other files, without other data.
 
         Messages about values in force use the result. So do workers, which share the schemas and secrets.
@@ -99,12 +99,12 @@ class Source:
             elsewhere={path: other for path, other in self.elsewhere.items() if path[0] in sections},
             contracts=self.contracts,
             schemas=self.schemas,
-            kept=last_contents(),
+            kept=kept_contents(),
         )
 
     def key_of(self, path: Path) -> str:
         """Return the key of `path` in its own file, for example `topics[0].match`."""
-        return dotted_path(self.path_in_file(path))
+        return dotted(self.path_in_file(path))
 
     def path_in_file(self, path: Path) -> Path:
         """Return the path that `path` has in its own file."""
@@ -117,17 +117,17 @@ class Source:
 def digest_of_file(path: FilePath) -> bytes | None:
     """Return the digest of a file's current content, or None if it cannot be read. Has no deadline."""
     try:
-        return sha256_of(read_file_without_deadline(path, MAX_BYTES))
+        return digest_of(read_now(path, MAX_BYTES))
     except (OSError, ValueError):
         return None
 
 
-def sha256_of(content: bytes) -> bytes:
+def digest_of(content: bytes) -> bytes:
     """Return the SHA-256 of some content."""
     return hashlib.sha256(content).digest()
 
 
-def dotted_path(path: Path) -> str:
+def dotted(path: Path) -> str:
     """Return a path as messages show it: `topics[0].match`."""
     text = ""
     for part in path:

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
-from sluicegate.config.disk.deadline import FileUnreadable, run_within_deadline
-from sluicegate.config.disk.regular_file import stat_without_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.regular_file import stat_now
 from sluicegate.config.files.included_files import (
     NO_ITEMS,
     ItemIdentities,
-    forget_missing_file,
-    item_identities_in_existing_files,
-    read_included_file,
+    forget,
+    items_elsewhere,
+    read_included,
     vanished_files,
 )
 from sluicegate.config.files.patterns import (
@@ -26,22 +26,22 @@ from sluicegate.config.files.patterns import (
     MOST_BYTES,
     MOST_FILES,
     TooManyFiles,
-    file_limit_text,
+    bound,
     has_wildcards,
-    patterns_with_paths,
+    items_in,
     topic_files,
 )
 from sluicegate.config.files.scopes import (
     GRANTED,
     MOST_GRANTED,
     TOPICS,
-    all_items_allow_list,
-    entries_without_topics,
-    list_not_allowed_advice,
+    is_granted,
+    item_at,
+    not_granted,
     problem_at,
     problems_beyond_scope,
-    scopes_by_item_path,
-    topic_file_item_at,
+    scopes_of,
+    without_topics,
 )
 from sluicegate.config.files.source import Path, Source, printable
 
@@ -53,14 +53,14 @@ def include_topics(source: Source, folder: FilePath) -> None:
 
     Relative patterns start at `folder`.
     """
-    scopes = scopes_by_item_path(source)
+    scopes = scopes_of(source)
     files = files_of(source, folder, KEY)
-    elsewhere = item_identities_in_existing_files(source, files, (TOPICS, *GRANTED))
+    elsewhere = items_elsewhere(source, files, (TOPICS, *GRANTED))
     for file, items in files.items():
         held, included = _include(source, file, items, elsewhere)
         for scope in (scope for scope in map(scopes.get, items) if scope is not None):
             source.problems += problems_beyond_scope(source, scope, included)
-        source.problems += entries_without_topics(source, included)
+        source.problems += without_topics(source, included)
         _give_owners(source, held, items, included.get(TOPICS, range(0)))
 
 
@@ -71,7 +71,7 @@ def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[
     or they are too large, reports this in `source.problems` and returns no files.
     """
     try:
-        found, size = run_within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
+        found, size = within_deadline((key, folder), lambda: _files_and_size(source, folder, key))
     except TooManyFiles as error:
         source.problems.append(problem_at(source, (key,), str(error)))
         return {}
@@ -79,7 +79,7 @@ def files_of(source: Source, folder: FilePath, key: str) -> dict[FilePath, list[
         source.problems.append(problem_at(source, (key,), f"{error.filename or folder}: {error.strerror}"))
         return {}
     if size > MOST_BYTES:
-        words = f"{folder} contains {len(found)} files of {size >> 20} MiB; {file_limit_text()}"
+        words = f"{folder} contains {len(found)} files of {size >> 20} MiB; {bound()}"
         source.problems.append(problem_at(source, (key,), words))
         return {}
     return found
@@ -89,7 +89,7 @@ def _files_and_size(source: Source, folder: FilePath, key: str) -> tuple[dict[Fi
     """Return the files, each with the items that match it, and their total size in bytes. Raises TooManyFiles."""
     main = next(iter(source.digests), None)
     found: dict[FilePath, list[Path]] = {}
-    for path, pattern in patterns_with_paths(source.data, key):
+    for path, pattern in items_in(source.data, key):
         files = topic_files([pattern], folder, main)
         if missing := vanished_files(source.previous, str(folder / pattern), files):
             source.missing |= {file: [] for file in missing}
@@ -111,7 +111,7 @@ def _include(
 
     If the file is missing, items that are now in `elsewhere` are omitted.
     """
-    held = read_included_file(source, file)
+    held = read_included(source, file)
     source.problems += held.problems
     if not held.readable:
         return held, {}
@@ -120,16 +120,16 @@ def _include(
         if key not in (TOPICS, _OWNER, *GRANTED):
             words = f"only {TOPICS} and {_OWNER} are allowed in a file of {KEY}; move other keys to {source.name}"
             source.problems.append(problem_at(held, (key,), words))
-        elif key in GRANTED and not all_items_allow_list(source, items, key):
-            source.problems.append(problem_at(held, (key,), list_not_allowed_advice(source, items, key)))
-    lists = (TOPICS, *(key for key in GRANTED if all_items_allow_list(source, items, key)))
+        elif key in GRANTED and not is_granted(source, items, key):
+            source.problems.append(problem_at(held, (key,), not_granted(source, items, key)))
+    lists = (TOPICS, *(key for key in GRANTED if is_granted(source, items, key)))
     left_out = elsewhere if is_missing else NO_ITEMS
     appended = {key: _append(source, held, key, file.parent, left_out) for key in lists if key in held.data}
     if is_missing:
         entries = [source.data[TOPICS][i] for i in appended.get(TOPICS, ())]
         source.missing[file] = [str(entry.get("match")) for entry in entries if isinstance(entry, dict)]
         if not any(appended.values()):
-            forget_missing_file(source, file)
+            forget(source, file)
     return held, appended
 
 
@@ -170,7 +170,7 @@ def _give_owners(source: Source, held: Source, items: Sequence[Path], entries: r
     if held.data.get(_OWNER) is not None:
         given.append((held.data[_OWNER], (_OWNER,), held.place_of((_OWNER,))))
     for path in items:
-        item = topic_file_item_at(source, path)
+        item = item_at(source, path)
         if item.get(_OWNER) is not None:
             given.append((item[_OWNER], (*path, _OWNER), source.place_of((*path, _OWNER))))
     for i in entries if given else ():
@@ -181,6 +181,6 @@ def _give_owners(source: Source, held: Source, items: Sequence[Path], entries: r
 
 def _size(file: FilePath) -> int:
     try:
-        return stat_without_deadline(file).st_size
+        return stat_now(file).st_size
     except (OSError, ValueError):
         return 0

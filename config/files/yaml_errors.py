@@ -31,7 +31,7 @@ _CONTEXTS = (
 )
 
 
-def yaml_error_message(error: yaml.YAMLError) -> str:
+def words_of(error: yaml.YAMLError) -> str:
     """Return what to write instead, or the parser's own message for an unknown error."""
     if isinstance(error, ReaderError):
         return f"YAML does not allow the character  {_named(error.character)}"
@@ -47,9 +47,9 @@ def yaml_error_message(error: yaml.YAMLError) -> str:
     return problem
 
 
-def line_indented_with_tab(error: yaml.YAMLError, text: str) -> int | None:
+def tab_before(error: yaml.YAMLError, text: str) -> int | None:
     """Return the line (from 1) whose indentation with a tab explains the error, or None."""
-    at = yaml_error_line(error, text)
+    at = line_of(error, text)
     if at is None:
         return None
     lines = text.split("\n")[:at]
@@ -57,7 +57,7 @@ def line_indented_with_tab(error: yaml.YAMLError, text: str) -> int | None:
     return next((number for number in near if number <= len(lines) and _TAB.match(lines[number - 1])), None)
 
 
-def yaml_error_line(error: yaml.YAMLError, text: str) -> int | None:
+def line_of(error: yaml.YAMLError, text: str) -> int | None:
     """Return the error's line (from 1), or None if the error has no line."""
     if isinstance(error, ReaderError):
         return text.count("\n", 0, error.position) + 1

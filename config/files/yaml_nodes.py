@@ -16,7 +16,7 @@ _MERGE = "<<"
 _MAX_VALUES = 200_000
 
 
-class InvalidYamlNode(Exception):
+class BadNode(Exception):
     """Raised for YAML that a configuration must not contain. The message never quotes it."""
 
     def __init__(self, node: yaml.Node, message: str) -> None:
@@ -25,21 +25,21 @@ class InvalidYamlNode(Exception):
 
 
 def text_of(node: yaml.ScalarNode) -> str | None:
-    """Return a scalar as written, or None for an empty one (`key:`, `~`, `null`). Raises InvalidYamlNode."""
+    """Return a scalar as written, or None for an empty one (`key:`, `~`, `null`). Raises BadNode."""
     check_tag(node, _TEXT_TAGS)
     is_nothing = node.tag == _STANDARD + "null" or (node.style is None and node.value in _NOTHING)
     return None if is_nothing and node.tag != "!" else str(node.value)
 
 
 def check_tag(node: yaml.Node, known: Collection[str]) -> None:
-    """Raise InvalidYamlNode for a tag that is not in `known`."""
+    """Raise BadNode for a tag that is not in `known`."""
     if node.tag not in known:
-        raise InvalidYamlNode(
+        raise BadNode(
             node, "tags (!…) are not supported: a value that begins with ! needs quotes; secrets can be read from files"
         )
 
 
-class YamlNodeReader:
+class Reader:
     """A converter of nodes to values.
 
     It reports the line of each path to `note`, and collects duplicate keys in `twice`. `scalar` converts a scalar.
@@ -53,16 +53,16 @@ class YamlNodeReader:
         self.twice: list[tuple[Path, int]] = []
 
     def value(self, node: yaml.Node, path: Path) -> Any:
-        """Return the value of a node. Raises InvalidYamlNode and RecursionError."""
+        """Return the value of a node. Raises BadNode and RecursionError."""
         self._values += 1
         if self._values > _MAX_VALUES:
-            raise InvalidYamlNode(node, f"more than {_MAX_VALUES} values: aliases (*) multiply them")
+            raise BadNode(node, f"more than {_MAX_VALUES} values: aliases (*) multiply them")
         if path:
             self._note(path, node.start_mark.line + 1)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if any(outer is node for outer in self._around):
-            raise InvalidYamlNode(node, "an alias (*) refers to a node that contains it")
+            raise BadNode(node, "an alias (*) refers to a node that contains it")
         self._around.append(node)
         value = self._mapping(node, path) if isinstance(node, yaml.MappingNode) else self._list(node, path)
         self._around.pop()
@@ -94,15 +94,15 @@ class YamlNodeReader:
         """Add the keys from `<<: *anchor` or `<<: [*one, *other]` that `data` does not contain (YAML's merge type)."""
         for each in node.value if isinstance(node, yaml.SequenceNode) else [node]:
             if not isinstance(each, yaml.MappingNode):
-                raise InvalidYamlNode(each, "<< takes the keys of another section: <<: *name")
+                raise BadNode(each, "<< takes the keys of another section: <<: *name")
             for key, value in self.value(each, path).items():
                 data.setdefault(key, value)
 
 
 def _key(node: yaml.Node) -> str:
     if isinstance(node, yaml.MappingNode):
-        raise InvalidYamlNode(node, "was a template {{ … }} not filled in? A value that begins with { needs quotes")
+        raise BadNode(node, "was a template {{ … }} not filled in? A value that begins with { needs quotes")
     if not isinstance(node, yaml.ScalarNode):
-        raise InvalidYamlNode(node, "a list cannot be a key; a value that begins with [ needs quotes")
+        raise BadNode(node, "a list cannot be a key; a value that begins with [ needs quotes")
     check_tag(node, _TEXT_TAGS)
     return str(node.value)

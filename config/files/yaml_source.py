@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 
 from sluicegate.config.disk.regular_file import read_file as read_regular
-from sluicegate.config.files.near_files import similar_file_names_hint
-from sluicegate.config.files.source import MAX_BYTES, Problem, Source, dotted_path, sha256_of
-from sluicegate.config.files.yaml_errors import line_indented_with_tab, yaml_error_line, yaml_error_message
-from sluicegate.config.files.yaml_nodes import InvalidYamlNode, YamlNodeReader, text_of
+from sluicegate.config.files.near_files import near_files
+from sluicegate.config.files.source import MAX_BYTES, Problem, Source, digest_of, dotted
+from sluicegate.config.files.yaml_errors import line_of, tab_before, words_of
+from sluicegate.config.files.yaml_nodes import BadNode, Reader, text_of
 
 _BYTE_ORDER_MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
@@ -25,10 +25,10 @@ def read_file(path: FilePath, scalar: Callable[[yaml.ScalarNode], Any] = text_of
     try:
         content = read_regular(path, MAX_BYTES)
     except (OSError, ValueError) as error:  # ValueError: the path is not a valid file name
-        near = similar_file_names_hint(path) if isinstance(error, FileNotFoundError) else ""
+        near = near_files(path) if isinstance(error, FileNotFoundError) else ""
         return _unreadable(name, f"cannot be read: {getattr(error, 'strerror', None) or error}{near}")
     source = read_content(content, name, scalar)
-    source.digests[path] = sha256_of(content)
+    source.digests[path] = digest_of(content)
     return source
 
 
@@ -60,23 +60,23 @@ def read_yaml(text: str, name: str, scalar: Callable[[yaml.ScalarNode], Any] = t
             return _unreadable(
                 f"{name}:{root.start_mark.line + 1}", "expected keys at the top level, such as `upstream:`"
             )
-        reader = YamlNodeReader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"), scalar)
+        reader = Reader(lambda path, line: source.places.setdefault(path, f"{name}:{line}"), scalar)
         source.data = reader.value(root, ())
-    except InvalidYamlNode as error:
+    except BadNode as error:
         return _unreadable(f"{name}:{error.line}", str(error))
     except yaml.YAMLError as error:
-        tab = line_indented_with_tab(error, text)
+        tab = tab_before(error, text)
         if tab is not None:
             return _unreadable(f"{name}:{tab}", f"not YAML: line {tab} is indented with a tab; indent with spaces")
-        line = yaml_error_line(error, text)
-        return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {yaml_error_message(error)}")
+        line = line_of(error, text)
+        return _unreadable(f"{name}:{line}" if line else name, f"not YAML: {words_of(error)}")
     except RecursionError:
         return _unreadable(name, "the YAML is nested too deeply")
     except (ValueError, OverflowError):  # PyYAML raises these for "\UFFFFFFFF"
         return _unreadable(name, "not YAML: an escape \\U is not a valid character")
     for path, line in reader.twice:
         first = source.places[path]
-        source.problems.append(Problem(dotted_path(path), f"{name}:{line}", f"duplicate key, first at {first}"))
+        source.problems.append(Problem(dotted(path), f"{name}:{line}", f"duplicate key, first at {first}"))
     return source
 
 

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from sluicegate.config.files.scopes import GRANTED, TOPICS
-from sluicegate.config.keys import accepts_none_keyword, is_optional, keys_of_section, section_of
+from sluicegate.config.keys import each_key_of, is_optional, section_of, takes_none
 from sluicegate.config.loading import json_schema_of
 from sluicegate.config.model import Config
-from sluicegate.config.reference.page import DocumentedSection, key_description, sections
+from sluicegate.config.reference.page import DocumentedSection, sections, words_of
 from sluicegate.config.values.json_schema_kinds import Schema
 from sluicegate.config.values.quantity import NONE_SCHEMA
 
@@ -22,20 +22,20 @@ _LINKS = (
 _NULL = {"type": "null"}
 
 
-def config_file_schema() -> Schema:
+def schema_of_file() -> Schema:
     """Return the schema of the whole file."""
     made = json_schema_of(Config)
-    described_key: Schema = {"": made, **made["$defs"]}
+    described: Schema = {"": made, **made["$defs"]}
     _take_numbers(made)
     for section in sections():
-        _describe(described_key["" if section.model is Config else section.model.__name__], section)
+        _describe(described["" if section.model is Config else section.model.__name__], section)
     del made["description"]
     return {"$schema": _DRAFT, **made, "title": "The configuration of sluicegate"}
 
 
-def topic_files_schema() -> Schema:
+def schema_of_topic_files() -> Schema:
     """Return the schema of the files that `topic_files` names."""
-    whole = config_file_schema()
+    whole = schema_of_file()
     properties = {key: whole["properties"][key] for key in (TOPICS, *GRANTED)}
     properties["owner"] = whole["$defs"]["Topic"]["properties"]["owner"]
     return {**whole, "title": "Topics for sluicegate", "properties": properties, "required": []}
@@ -60,14 +60,14 @@ def _describe(made: Schema, section: DocumentedSection) -> None:
     """Add the description of each key, and allow null for keys that may be empty."""
     made.pop("title", None)
     made["description"] = _plain(section.description)
-    for key in keys_of_section(section.model):
+    for key in each_key_of(section.model):
         held = made["properties"][key.name]
         held.pop("title", None)
         if not isinstance(held.get("default"), str | int | float):
             held.pop("default", None)
-        held["description"] = _plain(key_description(section.name, key))
+        held["description"] = _plain(words_of(section.name, key))
         kinds = [kind for kind in held.pop("anyOf", None) or [_taken(held)] if kind != _NULL]
-        if accepts_none_keyword(key.annotation):
+        if takes_none(key.annotation):
             kinds.append(NONE_SCHEMA)
         if not key.is_required and not (is_optional(key.annotation) and section_of(key.annotation) is not None):
             kinds.append(_NULL)  # an empty key has the same effect as a missing one

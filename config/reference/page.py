@@ -8,21 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
-from sluicegate.config.keys import (
-    Key,
-    annotation_note_of,
-    is_list,
-    is_optional,
-    item_type_of,
-    keys_of_section,
-    section_of,
-    unwrapped,
-)
+from sluicegate.config.keys import Key, each_key_of, is_list, is_optional, item_of, note_of, section_of, unwrapped
 from sluicegate.config.model import Config
 from sluicegate.config.setting_keys import CONTRACT, SETTING_KEYS, SettingKey, SettingType
 from sluicegate.config.topics import TopicKeys
 from sluicegate.config.values.address import HostPort
-from sluicegate.config.values.json_schema_kinds import AcceptedValues
+from sluicegate.config.values.json_schema_kinds import Takes
 from sluicegate.config.values.kinds import Text
 from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity
 
@@ -93,13 +84,13 @@ def page() -> str:
 def _introduced(group: list["DocumentedSection"]) -> Iterator[str]:
     """Yield the heading with each section's name, and the sections' descriptions."""
     yield f"### {', '.join(f'`{each.name}`' for each in group) if group[0].name else 'At the top'}\n"
-    described_key: dict[str, list[str]] = {}
+    described: dict[str, list[str]] = {}
     for each in group:
-        described_key.setdefault(each.description, []).append(f"`{each.name}`")
-    if len(described_key) == 1:
+        described.setdefault(each.description, []).append(f"`{each.name}`")
+    if len(described) == 1:
         yield f"{group[0].description}\n"
     else:
-        yield "\n".join(f"- {', '.join(names)}: {text}" for text, names in described_key.items()) + "\n"
+        yield "\n".join(f"- {', '.join(names)}: {text}" for text, names in described.items()) + "\n"
     if issubclass(group[0].model, TopicKeys) and group[0].model is not TopicKeys:
         yield "The keys of [`defaults`](#defaults), and these:\n"
 
@@ -143,14 +134,14 @@ def sections() -> Iterator[DocumentedSection]:
             yield section
         if section.name == "defaults":
             continue  # the descriptions are those of `topics[]`
-        for key in keys_of_section(section.model):
-            inner = section_of(key.annotation) or section_of(item_type_of(key.annotation))
+        for key in each_key_of(section.model):
+            inner = section_of(key.annotation) or section_of(item_of(key.annotation))
             if inner is not None:
                 name = _dotted(section.name, key.name) + _suffix(key.annotation)
-                waiting.append(DocumentedSection(name, inner, key_description(section.name, key)))
+                waiting.append(DocumentedSection(name, inner, words_of(section.name, key)))
 
 
-def key_description(section: str, key: Key) -> str:
+def words_of(section: str, key: Key) -> str:
     """Return a key's description, with `{side}` replaced by the last part of the section's name."""
     return key.description.replace("{side}", section.rpartition(".")[2])
 
@@ -163,8 +154,8 @@ def _suffix(annotation: Any) -> str:
 
 def _own(section: type[Any]) -> Iterator[Key]:
     """Yield the keys that are not sections."""
-    for key in keys_of_section(section):
-        if section_of(key.annotation) is None and section_of(item_type_of(key.annotation)) is None:
+    for key in each_key_of(section):
+        if section_of(key.annotation) is None and section_of(item_of(key.annotation)) is None:
             yield key
 
 
@@ -178,13 +169,13 @@ def _row(key: Key) -> str:
 
 def _takes(key: Key) -> str:
     kind = unwrapped(key.annotation)
-    quantity, takes = annotation_note_of(key.annotation, Quantity), annotation_note_of(key.annotation, AcceptedValues)
+    quantity, takes = note_of(key.annotation, Quantity), note_of(key.annotation, Takes)
     if takes is not None:
         return takes.words
     if get_origin(kind) is dict:
-        return _MAPPINGS.get(unwrapped(item_type_of(kind)), "`{name: pattern}`")
+        return _MAPPINGS.get(unwrapped(item_of(kind)), "`{name: pattern}`")
     if get_origin(kind) is tuple:
-        return _list(item_type_of(kind))
+        return _list(item_of(kind))
     if quantity is not None:
         return _range(quantity) + (" or `none`" if is_optional(key.annotation) else "")
     if kind is bool:

@@ -49,7 +49,7 @@ class StoredCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class UncheckedStatement:
+class Unchecked:
     """A statement in the contract that neither the proxy nor an audit checks, and why."""
 
     what: str
@@ -87,7 +87,7 @@ class TopicContract:
     registry: str | None
     rules: tuple[ContractRule, ...]
     stored: tuple[StoredCheck, ...]
-    unchecked: tuple[UncheckedStatement, ...]
+    unchecked: tuple[Unchecked, ...]
     owner_path: Path = ("team",)
 
     def lines(self) -> Iterator[str]:
@@ -97,7 +97,7 @@ class TopicContract:
         yield from (f"  not checked: {statement}  ({statement.place})" for statement in self.unchecked)
 
 
-def contract_of_topic(contracts: Mapping[str, TopicContract], topic: str) -> TopicContract | None:
+def contract_of(contracts: Mapping[str, TopicContract], topic: str) -> TopicContract | None:
     """Return a topic's contract: the contract that names it, or else the first contract with a matching pattern."""
     named = contracts.get(topic)
     if named is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from sluicegate.config.values.topic_pattern import (
-    always_begins_with,
+    begins_with,
     compile_expression,
     exact_name_of,
     parts_of,
@@ -45,7 +45,7 @@ def _is_inside(match: str, pattern: str) -> bool:
         and stem.isascii()
         and stem != pattern
         and not pattern[len(stem) :].strip("*")
-        and always_begins_with(regular_expression_of(match), stem)
+        and begins_with(regular_expression_of(match), stem)
     )
 
 
@@ -53,7 +53,7 @@ def _is_expression(match: str) -> bool:
     return len(match) > 1 and match[0] == match[-1] == "/"
 
 
-def may_overlap(first: str, later: str) -> bool:
+def may_share(first: str, later: str) -> bool:
     """Return whether a name may match both patterns. Return True if this cannot be decided here."""
     if _is_expression(first) or _is_expression(later) or max(len(first), len(later)) > _MAX_CHARACTERS:
         return True

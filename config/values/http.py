@@ -14,7 +14,7 @@ _OWN = frozenset({"host", "content-length", "content-type", "content-encoding", 
 _MOST = 20
 
 
-def parse_headers(text: str) -> dict[str, str]:
+def headers_in(text: str) -> dict[str, str]:
     """Return the headers. Raises ValueError; its message never quotes `text`, which may be secret."""
     headers: dict[str, str] = {}
     for number, part in enumerate(filter(None, map(str.strip, text.split(","))), 1):
@@ -41,10 +41,10 @@ def is_https(url: str) -> bool:
 _NOT_IN_A_PATH = re.compile(r"[^!-~]")
 
 
-def url_validator(example: str) -> Callable[[str], str]:
+def url_like(example: str) -> Callable[[str], str]:
     """Return a validator of base URLs. It raises ValueError with `example` in the message."""
 
-    def check_base_url(url: str) -> str:
+    def can_be_asked(url: str) -> str:
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -58,4 +58,4 @@ def url_validator(example: str) -> Callable[[str], str]:
             raise ValueError("expected a URL with only ASCII characters in its path; encode others, for example as %20")
         return url
 
-    return check_base_url
+    return can_be_asked

@@ -22,14 +22,14 @@ FLAG: Schema = {
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptedValues:
+class Takes:
     """A type annotation with the accepted values, worded for docs/configuration.md."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
-class JsonSchemaNote:
+class SchemaNote:
     """A type annotation with the JSON Schema of the type."""
 
     schema: Schema = field(hash=False)
@@ -40,7 +40,7 @@ class JsonSchemaNote:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionsOrStrings:
+class SectionsOrTexts:
     """A type annotation for a list of sections. Each section, and the list as a whole, may also be a string."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> Schema:
@@ -49,11 +49,11 @@ class SectionsOrStrings:
         return {"anyOf": [TEXT, {**made, "items": {"anyOf": [TEXT, made["items"]]}}]}
 
 
-def schema_note(schema: Schema) -> JsonSchemaNote:
+def schema_note(schema: Schema) -> SchemaNote:
     """Return a type annotation with the JSON Schema of a type."""
-    return JsonSchemaNote(schema)
+    return SchemaNote(schema)
 
 
-def list_or_comma_separated_schema(item: Schema, fewest: int = 1) -> Schema:
+def one_or_more(item: Schema, fewest: int = 1) -> Schema:
     """Return the schema of a list or of one comma-separated string."""
     return {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": item, "minItems": fewest}]}

@@ -16,14 +16,7 @@ from sluicegate.config.values.address import (
     require_address,
 )
 from sluicegate.config.values.password import SecretText
-from sluicegate.config.values.quantity import (
-    MILLISECONDS,
-    SECONDS,
-    Quantity,
-    byte_size_quantity,
-    format_quantity,
-    whole_number_quantity,
-)
+from sluicegate.config.values.quantity import MILLISECONDS, SECONDS, Quantity, byte_size, format_quantity, whole_number
 from sluicegate.config.values.topic_pattern import regular_expression_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
@@ -31,21 +24,21 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 MAX_WORKERS = 64
 FILE_VERSION = 1
 """The version of the configuration's format. It increases if an older sluicegate cannot apply a newer file."""
-_NODE_ID = whole_number_quantity(0, 2**31 - 1, "a broker's id")
-_PORT = whole_number_quantity(1, 65535, "a port")
-_NONE_OR_MORE, _ONE_OR_MORE = whole_number_quantity(0), whole_number_quantity(1)
-_WORKERS = whole_number_quantity(1, MAX_WORKERS)
-_FILE_VERSION = whole_number_quantity(1, FILE_VERSION, "a version of the format")
-_PERCENT = whole_number_quantity(0, 100, "a percentage")
-_BYTES = byte_size_quantity(1)
-_TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(byte_size_quantity(1), none=LONG_MAX)
-_SOME_BYTES = byte_size_quantity(0)
-_FRAME_BYTES = byte_size_quantity(1024)  # with less, no client could send a request
-_RULE_MEMORY = byte_size_quantity(16 << 20)  # with less, no rule could run
+_NODE_ID = whole_number(0, 2**31 - 1, "a broker's id")
+_PORT = whole_number(1, 65535, "a port")
+_NONE_OR_MORE, _ONE_OR_MORE = whole_number(0), whole_number(1)
+_WORKERS = whole_number(1, MAX_WORKERS)
+_FILE_VERSION = whole_number(1, FILE_VERSION, "a version of the format")
+_PERCENT = whole_number(0, 100, "a percentage")
+_BYTES = byte_size(1)
+_TIME_BOUND, _SIZE_BOUND = replace(MILLISECONDS, none=LONG_MAX), replace(byte_size(1), none=LONG_MAX)
+_SOME_BYTES = byte_size(0)
+_FRAME_BYTES = byte_size(1024)  # with less, no client could send a request
+_RULE_MEMORY = byte_size(16 << 20)  # with less, no rule could run
 
 
 @dataclass(frozen=True, slots=True)
-class FileNameNote:
+class NamesFile:
     """Marks a type as the name of a file to read. The name is relative to the folder of the file with the key."""
 
 
@@ -145,7 +138,7 @@ Text = Annotated[str, AfterValidator(_text), schema.schema_note(schema.TEXT)]
 AnyText = Annotated[str, AfterValidator(_encodable)]
 """A string that may be empty."""
 TopicName = Annotated[str, AfterValidator(_topic_name), schema.schema_note(schema.TEXT)]
-FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), FileNameNote()]
+FileName = Annotated[str, AfterValidator(_file_name), schema.schema_note(schema.TEXT), NamesFile()]
 WrittenFileName = Annotated[str, AfterValidator(_written_file_name), schema.schema_note(schema.TEXT)]
 Secret = Annotated[SecretText, BeforeValidator(_secret), schema.schema_note({**schema.TEXT, "writeOnly": True})]
 Flag = Annotated[bool, BeforeValidator(_flag), schema.schema_note(schema.FLAG)]
@@ -166,7 +159,7 @@ Addresses = Annotated[
     tuple[BrokerAddress, ...],
     BeforeValidator(parse_addresses),
     AfterValidator(require_address),
-    schema.schema_note(schema.list_or_comma_separated_schema(schema.ADDRESS)),
+    schema.schema_note(schema.one_or_more(schema.ADDRESS)),
 ]
 
 _MOST_CANDIDATES = 8
@@ -192,12 +185,12 @@ Candidates = Annotated[
     tuple[Milliseconds, ...],
     BeforeValidator(_candidates),
     AfterValidator(_few),
-    schema.schema_note(MILLISECONDS.json_schema_of_number_list(_MOST_CANDIDATES)),
+    schema.schema_note(MILLISECONDS.json_schema_of_several(_MOST_CANDIDATES)),
 ]
 Networks = Annotated[
     tuple[Annotated[str, AfterValidator(_network)], ...],
     BeforeValidator(parse_addresses),
-    schema.schema_note(schema.list_or_comma_separated_schema({"type": "string"}, fewest=0)),
+    schema.schema_note(schema.one_or_more({"type": "string"}, fewest=0)),
 ]
 Pattern = Annotated[str, AfterValidator(_text), AfterValidator(_pattern), schema.schema_note(schema.TEXT)]
 TopicPattern = Annotated[str, AfterValidator(_text), AfterValidator(topic_pattern), schema.schema_note(schema.TEXT)]
@@ -205,8 +198,8 @@ TopicPatternList = Annotated[
     tuple[TopicPattern, ...],
     BeforeValidator(_one_or_more),
     AfterValidator(require_address),
-    schema.schema_note(schema.list_or_comma_separated_schema(schema.TEXT)),
-    schema.AcceptedValues("a name, a glob, a regular expression between slashes, or a list of them"),
+    schema.schema_note(schema.one_or_more(schema.TEXT)),
+    schema.Takes("a name, a glob, a regular expression between slashes, or a list of them"),
 ]
 Names = Annotated[
     tuple[Text, ...], AfterValidator(_unlike), schema.schema_note({"type": "array", "items": schema.TEXT})
@@ -214,8 +207,8 @@ Names = Annotated[
 Patterns = Annotated[
     tuple[Pattern, ...],
     BeforeValidator(_one_or_more),
-    schema.schema_note(schema.list_or_comma_separated_schema(schema.TEXT, fewest=0)),
-    schema.AcceptedValues("a glob, a regular expression between slashes, or a list of them"),
+    schema.schema_note(schema.one_or_more(schema.TEXT, fewest=0)),
+    schema.Takes("a glob, a regular expression between slashes, or a list of them"),
 ]
 Percent = Annotated[int, BeforeValidator(_PERCENT.read), _PERCENT]
 SomeBytes = Annotated[int, BeforeValidator(_SOME_BYTES.read), _SOME_BYTES]

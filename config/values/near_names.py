@@ -7,7 +7,7 @@ _MOST_NEAR = 3
 _MOST_COMPARED = 20_000
 
 
-def nearest_name(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the closest name in `known`, or None if nothing is close."""
     return next(iter(_near(word, known, 1)), None)
 

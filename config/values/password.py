@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sluicegate.config.disk.kept_files import ReadContent, read_current_or_last_content
+from sluicegate.config.disk.kept_files import ReadContent, read_kept
 
 _MAX_BYTES = 64 << 10
 
@@ -39,12 +39,12 @@ class Password:
     value: SecretText | None
     file: str | None
 
-    def get(self, read: ReadContent = read_current_or_last_content) -> str:
+    def get(self, read: ReadContent = read_kept) -> str:
         """Return the current password. It is empty if neither a password nor a file is set.
 
         Reads the file each time. While the file is missing or unreadable, its last content is used, unless `read` is
-        `read_current_content`. Line ends at the end are removed. Reading may block for seconds, so do not call this in
-        an event loop. Raises PasswordUnreadable.
+        `read_current`. Line ends at the end are removed. Reading may block for seconds, so do not call this in an event
+        loop. Raises PasswordUnreadable.
         """
         if self.file is None:
             return "" if self.value is None else self.value.get_secret_value()

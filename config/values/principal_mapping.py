@@ -32,7 +32,7 @@ class _Rule(NamedTuple):
     parts: tuple[str | int, ...] = ()
     case: str = ""
 
-    def mapped_user_name(self, subject: str) -> str | None:
+    def applied_to(self, subject: str) -> str | None:
         """Return the name, or None if the pattern does not match the whole subject."""
         if self.pattern is None:
             return subject
@@ -65,9 +65,7 @@ class PrincipalMapping:
         """Return the user name for a certificate's distinguished name, or None if no rule matches."""
         if len(subject) > _MAX_SUBJECT:
             return None
-        return next(
-            (name for name in (rule.mapped_user_name(subject) for rule in self._rules) if name is not None), None
-        )
+        return next((name for name in (rule.applied_to(subject) for rule in self._rules) if name is not None), None)
 
 
 def _read(rules: str) -> Iterator[_Rule]:

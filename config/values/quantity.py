@@ -39,7 +39,7 @@ class Quantity:
 
     def read(self, value: Any) -> int | float:
         """Return the number that a file, a variable or a program contains. Raises ValueError with the expected form."""
-        if self.none is not None and is_none_keyword(value):
+        if self.none is not None and is_none(value):
             return self.none
         amount = self._amount(value)
         if amount is None:
@@ -63,7 +63,7 @@ class Quantity:
         made = [number, {"type": "string", "pattern": rf"^\s*{self._pattern()}\s*$"}]
         return {"anyOf": made if self.none is None else [*made, NONE_SCHEMA]}
 
-    def json_schema_of_number_list(self, most: int) -> dict[str, Any]:
+    def json_schema_of_several(self, most: int) -> dict[str, Any]:
         """Return the schema of a number, a list of numbers, or a string with numbers separated by commas."""
         one, number = self.json_schema(), self._pattern()
         text = {"type": "string", "pattern": rf"^\s*{number}(\s*,\s*{number})*\s*$"}
@@ -118,12 +118,12 @@ def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
 
 
-def whole_number_quantity(low: int, high: int = 1_000_000_000, what: str = "a whole number") -> Quantity:
+def whole_number(low: int, high: int = 1_000_000_000, what: str = "a whole number") -> Quantity:
     """Return a whole number between two bounds, described as `what`."""
     return Quantity(what, str(max(low, 1)), Decimal(low), Decimal(high))
 
 
-def byte_size_quantity(low: int) -> Quantity:
+def byte_size(low: int) -> Quantity:
     """Return a size of at least `low` bytes."""
     units = "bytes or a size with a unit"
     return Quantity(units, "1048576, 100MB or 64KiB", Decimal(low), Decimal(LONG_MAX), _scaled(_SIZES))
@@ -147,7 +147,7 @@ SECONDS = Quantity(
 )
 
 
-def is_none_keyword(value: Any) -> bool:
+def is_none(value: Any) -> bool:
     """Return whether a value is the word `none`, which means no bound."""
     return isinstance(value, str) and value.strip() == NONE_SCHEMA["const"]
 

@@ -56,7 +56,7 @@ def is_for_every_principal(match: str) -> bool:
     return match in _EVERY_PRINCIPAL
 
 
-def always_begins_with(expression: str, text: str) -> bool:
+def begins_with(expression: str, text: str) -> bool:
     """Return whether every match of a valid expression provably begins with `text` (ASCII), by RE2's own analysis."""
     import re2  # noqa: PLC0415  # 3 MB only for expressions
 

@@ -17,7 +17,7 @@ from sluicegate.dead_letters import (
 from sluicegate.proxy.reload.letter_policies import read_policies
 
 
-def add_currency(record: LetterContent) -> LetterContent | None:
+def with_currency(record: LetterContent) -> LetterContent | None:
     """Add a field to values in JSON. Null leaves a record out."""
     if record.value is None:
         return None
@@ -34,7 +34,7 @@ for group in group_letters(letters_of(cluster, topic)):
 valid = sum(validator.verdict(letter).is_valid for letter in letters_of(cluster, topic) if letter.obstacle is None)
 print(valid, "valid without a repair")
 
-repair = FunctionRepair("add_currency", "add_currency 1", add_currency)
+repair = FunctionRepair("with_currency", "with_currency 1", with_currency)
 job = RedriveJob(cluster, RedriveRequest(topic, repairs=[repair]), validator)
 plan = job.plan()
 print(plan.summary.count, "to redrive,", dict(plan.summary.remaining), "remain")

@@ -6,14 +6,14 @@ from typing import Annotated
 import typer
 
 from sluicegate.pipeline.commands.running import exit_with_reason
-from sluicegate.pipeline.runs.moments import DEFAULT_EPOCH, BadEpoch, parse_epoch
+from sluicegate.pipeline.runs.moments import DEFAULT_EPOCH, BadEpoch, epoch_ms_from
 from sluicegate.pipeline.runs.tables import (
     BadTables,
     TableFormat,
     TableLocation,
-    parse_table_format,
-    parse_table_location,
+    format_named,
     table_location,
+    table_location_from,
 )
 
 Bootstrap = Annotated[
@@ -76,10 +76,10 @@ SkipUnreadable = Annotated[
 AFTER_MAX_MS, EPOCH = 3_600_000, DEFAULT_EPOCH
 
 
-def parse_epoch_option(text: str, now_ms: int) -> int | None:
+def epoch_ms_of(text: str, now_ms: int) -> int | None:
     """Return --epoch in ms since 1970; None for the default. An invalid value ends the command."""
     try:
-        return parse_epoch(text, now_ms)
+        return epoch_ms_from(text, now_ms)
     except BadEpoch as error:
         exit_with_reason(str(error))
 
@@ -100,14 +100,14 @@ Format = Annotated[
 def table_location_option(tables: str | None, form: str | None) -> TableLocation | None:
     """Return where tables are kept; None if they are not. An invalid option ends the command."""
     try:
-        return parse_table_location(tables, form)
+        return table_location_from(tables, form)
     except BadTables as error:
         exit_with_reason(str(error))
 
 
-def table_location_or_default(out: str, tables: str | None, form: str | None) -> TableLocation:
+def table_location_or_folder(out: str, tables: str | None, form: str | None) -> TableLocation:
     """Return where tables are kept, for a job that always keeps them. The default is `out`."""
     try:
-        return table_location(tables or out, parse_table_format(form or TableFormat.PARQUET))
+        return table_location(tables or out, format_named(form or TableFormat.PARQUET))
     except BadTables as error:
         exit_with_reason(str(error))

@@ -20,7 +20,7 @@ PolicyFile = Annotated[
 ]
 
 
-def load_optional_configuration(file: Path | None) -> "Config | None":
+def configuration_in(file: Path | None) -> "Config | None":
     """Return the configuration in a file; None without a file. An invalid file ends the command."""
     if file is None:
         return None
@@ -32,7 +32,7 @@ def load_optional_configuration(file: Path | None) -> "Config | None":
         exit_with_reason(str(error))
 
 
-def owners_by_topic(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:
+def owners_of(config: "Config | None", topics: Sequence[str]) -> dict[str, str]:
     """Return the names of the owners, by topic, without topics that have no owner."""
     if config is None:
         return {}

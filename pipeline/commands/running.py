@@ -20,11 +20,11 @@ from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.kafka.settings import read_settings
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.folder_lock import lock_folder
-from sluicegate.pipeline.runs.interruption import Interrupted, preserve_signal_handlers
+from sluicegate.pipeline.runs.interruption import Interrupted, kept_handlers
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import TableLocation
-from sluicegate.pipeline.source.progress_line import show_progress_in_terminal
-from sluicegate.pipeline.source.topics import ALL, Topics, omitted_topic_warnings, select_exact_names
+from sluicegate.pipeline.source.progress_line import progress_shown
+from sluicegate.pipeline.source.topics import ALL, Topics, left_out_warnings, only_names
 
 _WIDE = 240
 START_AGAIN = (
@@ -40,7 +40,7 @@ _RAISED = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: \w+)?$", re.
 
 
 @dataclass(frozen=True, slots=True)
-class SparkOptions:
+class SparkAt:
     """Spark's master and the file for its log lines, as given on the command line. Both may be None."""
 
     master: str | None
@@ -48,11 +48,11 @@ class SparkOptions:
 
 
 @contextmanager
-def open_job_session(
+def session_for(
     job: str,
     topics: Topics | None,
     out: str,
-    at: SparkOptions,
+    at: SparkAt,
     kept: TableLocation | None = None,
     resume: str = START_AGAIN,
 ) -> Iterator[tuple[SparkSession, Results]]:
@@ -67,14 +67,14 @@ def open_job_session(
         was_there = SparkSession.getActiveSession() is not None
         if topics is not None:
             topics.partitions()
-            for warning in (*omitted_topic_warnings(topics.left_out), *topics.open_transactions()):
+            for warning in (*left_out_warnings(topics.left_out), *topics.open_transactions()):
                 typer.echo(f"warning: {warning}", err=True)
-        with preserve_signal_handlers():
+        with kept_handlers():
             spark = session(job, at.master, {} if kept is None else kept.settings(), at.log)
         try:
             results = Results(spark, out)
             results.make()
-            with lock_folder(results, job), show_progress_in_terminal(spark, job):
+            with lock_folder(results, job), progress_shown(spark, job):
                 yield spark, results
         finally:
             if not was_there:
@@ -123,10 +123,10 @@ def message_of_failed_task(text: str) -> str:
     return ours[-1].split(": ", 1)[1] if ours else text
 
 
-def topics_from_command_line(bootstrap: str, names: list[str], config: Path | None) -> Topics:
+def topics_of(bootstrap: str, names: list[str], config: Path | None) -> Topics:
     """Return the topics named on the command line; invalid names or settings end the command."""
     try:
-        topics = Topics(bootstrap, select_exact_names(names).names, read_settings(config) if config else {})
+        topics = Topics(bootstrap, only_names(names).names, read_settings(config) if config else {})
         topics.client  # noqa: B018  # checks the settings before Spark starts
     except PipelineError as error:
         exit_with_reason(str(error))
@@ -140,7 +140,7 @@ def selected_topics(bootstrap: str, patterns: list[str] | None, all_topics: bool
     """
     wanted = (*(patterns or ()), *((ALL,) if all_topics else ()))
     try:
-        return Topics(bootstrap, wanted, read_settings(config) if config else {}).resolved_topics()
+        return Topics(bootstrap, wanted, read_settings(config) if config else {}).selected()
     except PipelineError as error:
         exit_with_reason(str(error))
 

@@ -10,18 +10,18 @@ from sluicegate.pipeline.commands.running import now_in_ms
 from sluicegate.pipeline.jobs.extract.extractors import TimestampExtractor, TooLate
 from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS
 from sluicegate.pipeline.jobs.repair.settings import Retention
-from sluicegate.pipeline.jobs.replay.request import TimeCorrection
+from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.runs.argument_checks import (
     Check,
-    InvalidValue,
+    UnfitValue,
     check_arguments_with,
-    check_parameter_value,
     is_integer,
     spark_session,
+    value_checked_by,
 )
-from sluicegate.pipeline.runs.moments import APPEND, BadEpoch, BadMoment, is_valid_epoch, parse_epoch, parse_moment
+from sluicegate.pipeline.runs.moments import APPEND, BadEpoch, BadMoment, epoch_ms_from, is_epoch, moment_from
 from sluicegate.pipeline.runs.tables import TableFormat
 from sluicegate.protocol.integers import LONG_MAX
 
@@ -45,30 +45,30 @@ def checked_value(name: str, value: Any, *, is_optional: bool) -> Any:
 
     If `is_optional` is true, None is valid. Raises BadParameter.
     """
-    return check_parameter_value(CHECKS, name, value, is_optional=is_optional)
+    return value_checked_by(CHECKS, name, value, is_optional=is_optional)
 
 
-def parse_sample_count(value: Any) -> int | None:
-    """Return the number of samples; None means all. Raises InvalidValue."""
+def samples_from(value: Any) -> int | None:
+    """Return the number of samples; None means all. Raises UnfitValue."""
     if value is None or value == ALL_SAMPLES:
         return None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(_MOST_SAMPLES)):
         value = int(value)
     if is_integer(value) and 0 <= value <= _MOST_SAMPLES:
         return int(value)
-    raise InvalidValue(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
+    raise UnfitValue(f"a number from 0 to {_MOST_SAMPLES}, or {ALL_SAMPLES}")
 
 
 def _frame(value: Any) -> Any:
     if not callable(getattr(value, "withColumn", None)):
-        raise InvalidValue("a DataFrame of the raw source")
+        raise UnfitValue("a DataFrame of the raw source")
     return value
 
 
 def _text(what: str) -> Check:
     def check(value: Any) -> str:
         if not isinstance(value, str) or not value.strip():
-            raise InvalidValue(what)
+            raise UnfitValue(what)
         return str(value)
 
     return check
@@ -77,7 +77,7 @@ def _text(what: str) -> Check:
 def _path(what: str) -> Check:
     def check(value: Any) -> str:
         if not isinstance(value, str | Path) or not str(value).strip():
-            raise InvalidValue(what)
+            raise UnfitValue(what)
         return str(value)
 
     return check
@@ -86,7 +86,7 @@ def _path(what: str) -> Check:
 def _number(least: int, what: str) -> Check:
     def check(value: Any) -> int:
         if not is_integer(value) or not least <= value <= LONG_MAX:
-            raise InvalidValue(f"{what}, from {least} on")
+            raise UnfitValue(f"{what}, from {least} on")
         return int(value)
 
     return check
@@ -94,7 +94,7 @@ def _number(least: int, what: str) -> Check:
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue("True or False")
+        raise UnfitValue("True or False")
     return value
 
 
@@ -102,7 +102,7 @@ def _word(kind: type[StrEnum]) -> Check:
     def check(value: Any) -> StrEnum:
         if isinstance(value, str) and value in list(kind):
             return kind(value)
-        raise InvalidValue(f"one of {', '.join(kind)}")
+        raise UnfitValue(f"one of {', '.join(kind)}")
 
     return check
 
@@ -111,7 +111,7 @@ def _words(known: Sequence[str]) -> Check:
     def check(value: Any) -> tuple[str, ...]:
         given = (value,) if isinstance(value, str) else value
         if not isinstance(given, Sequence | Set) or not all(isinstance(word, str) and word in known for word in given):
-            raise InvalidValue(f"some of {', '.join(known)}")
+            raise UnfitValue(f"some of {', '.join(known)}")
         return tuple(str(word) for word in given)
 
     return check
@@ -120,9 +120,9 @@ def _words(known: Sequence[str]) -> Check:
 def _topics(value: Any) -> tuple[str, ...]:
     given = (value,) if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not given:
-        raise InvalidValue("a topic's name, or a list of names")
+        raise UnfitValue("a topic's name, or a list of names")
     if not all(isinstance(name, str) and name.strip() and "," not in name for name in given):
-        raise InvalidValue("a topic's name, or a list of names, each a string without commas")
+        raise UnfitValue("a topic's name, or a list of names, each a string without commas")
     return tuple(dict.fromkeys(given))
 
 
@@ -130,12 +130,12 @@ def _bootstrap(value: Any) -> str:
     with suppress(ValueError):
         if isinstance(value, str) and parse_addresses(value):
             return value
-    raise InvalidValue("host:port of one or more brokers, separated by commas; the port is 1 to 65535")
+    raise UnfitValue("host:port of one or more brokers, separated by commas; the port is 1 to 65535")
 
 
 def _settings(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise InvalidValue("a mapping of librdkafka's names to strings")
+        raise UnfitValue("a mapping of librdkafka's names to strings")
     return dict(value)
 
 
@@ -143,14 +143,12 @@ def _epoch(value: Any) -> int | None:
     now_ms = now_in_ms()
     if isinstance(value, str):
         try:
-            return parse_epoch(value, now_ms)
+            return epoch_ms_from(value, now_ms)
         except BadEpoch:
             pass
-    elif is_integer(value) and is_valid_epoch(value, now_ms):
+    elif is_integer(value) and is_epoch(value, now_ms):
         return int(value)
-    raise InvalidValue(
-        "milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now"
-    )
+    raise UnfitValue("milliseconds since 1970, 10y, 3650d, or a date (2016, 2016-11-30), between February 1970 and now")
 
 
 def _as_of(value: Any) -> int | None:
@@ -158,19 +156,19 @@ def _as_of(value: Any) -> int | None:
         return None
     if isinstance(value, str):
         try:
-            return parse_moment(value, now_in_ms())
+            return moment_from(value, now_in_ms())
         except BadMoment:
             pass
     elif is_integer(value) and _LEAST_MOMENT_MS <= value <= _MOST_MOMENT_MS:
         return int(value)
-    raise InvalidValue(
+    raise UnfitValue(
         f"milliseconds since 1970 (12 to 15 digits), {APPEND}, now, a date, or a moment (2026-11-30T12:00:00Z)"
     )
 
 
 def _extractor(value: Any) -> TimestampExtractor:
     if isinstance(value, type) or not callable(getattr(value, "extract", None)):
-        raise InvalidValue("an object with the method extract(record, previous)")
+        raise UnfitValue("an object with the method extract(record, previous)")
     found: TimestampExtractor = value
     return found
 
@@ -195,14 +193,14 @@ CHECKS: Mapping[str, Check] = {
     "tables": _path("the path of a folder, or catalog:NAME.NAMESPACE"),
     "tables_format": _word(TableFormat),
     "events": _path("the path of files with violation events"),
-    "samples": parse_sample_count,
+    "samples": samples_from,
     "to": _text("the name of a topic, in which {topic} is replaced by the source"),
     "keep": _words(INVALID_TIMESTAMPS),
     "rewrite": _words(BY_NAME_ONLY),
     "retention": _word(Retention),
     "skip_unreadable": _flag,
     "skip_unwritable": _flag,
-    "fix": _word(TimeCorrection),
+    "fix": _word(FixTimes),
     "by": _text("module:function"),
     "headers": _word(Headers),
     "findings": _path("the folder of an audit"),

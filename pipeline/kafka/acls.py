@@ -54,7 +54,7 @@ class RequiredAcl:
     operation: BrokerOperation
     prefix: str = ""
 
-    def describe_missing_acl(self, principal: str) -> str:
+    def in_words(self, principal: str) -> str:
         """Return a sentence about the missing ACL, with the command that adds it."""
         named, pattern = (self.prefix, " --resource-pattern-type prefixed") if self.prefix else (self.name, "")
         return (
@@ -71,7 +71,7 @@ def find_missing_acls(cluster: KafkaCluster, required: Iterable[RequiredAcl]) ->
 
 def _code(cluster: KafkaCluster, acl: RequiredAcl) -> int:
     probe = _PROBES[acl.resource, acl.operation]
-    return cluster.request_from_any_broker(lambda broker: probe(broker, acl.name))
+    return cluster.ask_any(lambda broker: probe(broker, acl.name))
 
 
 def _read_group(broker: BrokerConnection, group: str) -> int:

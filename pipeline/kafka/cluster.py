@@ -116,7 +116,7 @@ class KafkaCluster:
         wanted = sorted(set(topics))
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
-        def send_request() -> list[TopicPartition]:
+        def ask() -> list[TopicPartition]:
             try:
                 self._learn(self._ask_any(wanted), wanted)
             except TopicUnknown as error:
@@ -125,7 +125,7 @@ class KafkaCluster:
                 raise RetryRequest(str(error)) from error  # a new topic reaches all brokers with a delay
             return sorted(partition for partition in self._leaders if partition.topic in wanted)
 
-        return self._with_retries(send_request)
+        return self._with_retries(ask)
 
     def offsets(
         self, partitions: Iterable[TopicPartition], timestamp: int, committed: bool
@@ -138,35 +138,35 @@ class KafkaCluster:
         missing = set(partitions)
         found: dict[TopicPartition, int] = {}
 
-        def send_request() -> dict[TopicPartition, int]:
+        def ask() -> dict[TopicPartition, int]:
             for leader, its in self._by_leader(missing).items():
                 request = partial(_ask_offsets, partitions=its, timestamp=timestamp, committed=committed)
                 found.update(self._at(leader, request))
                 missing.difference_update(found)
             return found
 
-        return self._with_retries(send_request)
+        return self._with_retries(ask)
 
-    def local_log_start(self, partition: TopicPartition) -> int:
+    def local_start(self, partition: TopicPartition) -> int:
         """Return the first offset that the leader stores locally. Earlier offsets are in remote storage."""
 
-        def send_request(broker: BrokerConnection) -> int:
+        def ask(broker: BrokerConnection) -> int:
             known = (
-                broker.highest_supported_version(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE
+                broker.highest_version_of(ApiKey.LIST_OFFSETS) >= _LOCAL_START_SINCE
             )  # older brokers have no remote storage
             return _ask_offsets(broker, [partition], _EARLIEST_LOCAL if known else EARLIEST, committed=False)[partition]
 
-        return self.request_from_leader(partition, send_request)
+        return self.ask_leader(partition, ask)
 
-    def request_from_leader(self, partition: TopicPartition, send_request: Callable[[BrokerConnection], T]) -> T:
-        """Call `send_request` with the connection to a partition's leader.
+    def ask_leader(self, partition: TopicPartition, ask: Callable[[BrokerConnection], T]) -> T:
+        """Call `ask` with the connection to a partition's leader.
 
         RetryRequest and BrokerUnreachable are retried until a timeout. Raises TopicUnknown if the topic or the
         partition no longer exists.
         """
         given_up = time.monotonic() + _UNKNOWN_SECONDS
 
-        def request_from_leader() -> T:
+        def ask_leader() -> T:
             if partition not in self._leaders:
                 self._learn(self._ask_any([partition.topic]), [partition.topic])
             if partition not in self._leaders:
@@ -175,9 +175,9 @@ class KafkaCluster:
                         f"there is no partition {partition}: the topic was recreated with fewer partitions"
                     )
                 raise RetryRequest(f"{partition} has no leader")
-            return self._at(self._leaders[partition], send_request)
+            return self._at(self._leaders[partition], ask)
 
-        return self._with_retries(request_from_leader)
+        return self._with_retries(ask_leader)
 
     def _with_retries(self, act: Callable[[], T]) -> T:
         begun = time.monotonic()
@@ -194,12 +194,12 @@ class KafkaCluster:
                 self._leaders.clear()
                 time.sleep(_PAUSE_SECONDS)  # Kafka does not announce an election
 
-    def _at(self, address: Address, send_request: Callable[[BrokerConnection], T]) -> T:
+    def _at(self, address: Address, ask: Callable[[BrokerConnection], T]) -> T:
         connection = self._connections.get(address)
         if connection is None:
             connection = self._connections[address] = BrokerConnection(address, self._settings)
         try:
-            found = send_request(connection)
+            found = ask(connection)
         except BrokerUnreachable:
             self._connections.pop(address).close()
             raise
@@ -210,16 +210,16 @@ class KafkaCluster:
         """Return metadata from the first broker that responds. If `topics` is None, it describes all topics."""
         wanted = None if topics is None else [{"name": name} for name in topics]
         body = {"topics": wanted, "allow_auto_topic_creation": False}
-        return self.request_from_any_broker(
+        return self.ask_any(
             lambda broker: broker.call(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, body, _METADATA_AT_MOST)
         )
 
-    def request_from_any_broker(self, send_request: Callable[[BrokerConnection], T]) -> T:
-        """Call `send_request` with the first broker that responds. Raises BrokerUnreachable."""
+    def ask_any(self, ask: Callable[[BrokerConnection], T]) -> T:
+        """Call `ask` with the first broker that responds. Raises BrokerUnreachable."""
         reasons = []
         for address in dict.fromkeys([*self._connections, *self._bootstrap]):
             try:
-                return self._at(address, send_request)
+                return self._at(address, ask)
             except BrokerUnreachable as error:
                 reasons.append(str(error))
         raise BrokerUnreachable("; ".join(reasons) or "no bootstrap address is given")
@@ -231,9 +231,9 @@ class KafkaCluster:
             if code == _TOPIC_UNKNOWN:
                 raise TopicUnknown(f"there is no topic {topic['name']!r} on this cluster")
             if code in _RETRIABLE:
-                raise RetryRequest(f"topic {topic['name']}: {error_code_text(code)}")
+                raise RetryRequest(f"topic {topic['name']}: {error_with_name(code)}")
             if code:
-                raise TopicTrouble(f"topic {topic['name']!r}: the broker returned {error_code_text(code)}")
+                raise TopicTrouble(f"topic {topic['name']!r}: the broker returned {error_with_name(code)}")
             for partition in topic["partitions"]:
                 name = TopicPartition(topic["name"], partition["partition_index"])
                 if partition["leader_id"] not in brokers:
@@ -256,7 +256,7 @@ class KafkaCluster:
         return found
 
 
-def error_code_text(code: int) -> str:
+def error_with_name(code: int) -> str:
     """Return an error code with its name, such as `TOPIC_AUTHORIZATION_FAILED (29)`."""
     from confluent_kafka import KafkaError  # noqa: PLC0415  # slow import, needed for errors only
 
@@ -267,12 +267,12 @@ class RetryRequest(Exception):
     """Raised for a temporary state, such as a moving leader. The request is then sent again."""
 
 
-def check_error_code(partition: TopicPartition, code: int) -> None:
+def check_code(partition: TopicPartition, code: int) -> None:
     """Raise RetryRequest for a temporary error, and TopicTrouble for a permanent error."""
     if code in _RETRIABLE:
-        raise RetryRequest(f"{partition}: {error_code_text(code)}")
+        raise RetryRequest(f"{partition}: {error_with_name(code)}")
     if code:
-        raise TopicTrouble(f"{partition}: the broker returned {error_code_text(code)}")
+        raise TopicTrouble(f"{partition}: the broker returned {error_with_name(code)}")
 
 
 def _ask_offsets(
@@ -291,6 +291,6 @@ def _ask_offsets(
     for topic in response["topics"]:
         for entry in topic["partitions"]:
             name = TopicPartition(topic["name"], entry["partition_index"])
-            check_error_code(name, entry["error_code"])
+            check_code(name, entry["error_code"])
             found[name] = entry["offset"]
     return found

@@ -4,13 +4,13 @@ import socket
 import ssl
 
 from sluicegate.pipeline.kafka.settings import PROTOCOLS, ClientSettings
-from sluicegate.pipeline.kafka.tokens import BearerSource, forget_token, valid_token
+from sluicegate.pipeline.kafka.tokens import Bearer, forget_token, token_of
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.fetch_response import VERSION as FETCH_VERSION
 from sluicegate.protocol.fetch_response import FetchedPartition, fetched_partition
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.messages.fetch import FETCH_REQUEST
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
@@ -84,7 +84,7 @@ class BrokerConnection:
         """Send an encoded request body, and return the response's body, which is valid until the next request."""
         return self._ask(key, version, body)
 
-    def highest_supported_version(self, key: ApiKey) -> int:
+    def highest_version_of(self, key: ApiKey) -> int:
         """Return the highest version of an API that the broker supports; -1 if it does not support the API."""
         return self._offered.get(key, -1)
 
@@ -132,7 +132,7 @@ class BrokerConnection:
         api = APIS[key]
         header = build_request_header(key, version, 1, _CLIENT_ID, api.request_header_version(version))
         try:
-            self._socket.sendall(build_frame(header, body))
+            self._socket.sendall(frame_of(header, body))
             size = int.from_bytes(self._read(_SIZE_BYTES), "big")
             if size > (_MAX_RESPONSE_BEFORE_LOGIN_BYTES if key in _BEFORE_LOGIN else _MAX_RESPONSE_BYTES):
                 problem = f"{self._name} does not use Kafka's protocol: a response of {size} bytes"
@@ -155,17 +155,17 @@ class BrokerConnection:
             filled += count
         return view
 
-    def _log_in(self, login: PasswordLogin | BearerSource) -> None:
-        if isinstance(login, BearerSource):
+    def _log_in(self, login: PasswordLogin | Bearer) -> None:
+        if isinstance(login, Bearer):
             self._log_in_with_token(login)
         else:
             self._exchange(login)
 
-    def _log_in_with_token(self, login: BearerSource) -> None:
+    def _log_in_with_token(self, login: Bearer) -> None:
         from sluicegate.proxy.tokens.cache import TokenMissing  # noqa: PLC0415  # few clusters need it
 
         try:
-            token = valid_token(login)
+            token = token_of(login)
         except TokenMissing as error:
             raise (BrokerUnreachable if error.is_temporary else ClusterLoginRejected)(str(error)) from error
         try:
@@ -176,7 +176,7 @@ class BrokerConnection:
 
     def _exchange(self, login: PasswordLogin | TokenLogin) -> None:
         exchange = LoginExchange(login)
-        request: LoginRequest | None = exchange.first_message()
+        request: LoginRequest | None = exchange.first()
         try:
             while request is not None:
                 request = exchange.after(self._ask(request.key, request.version, request.body))

@@ -19,7 +19,7 @@ from sluicegate.pipeline.kafka.cluster import (
     RetryRequest,
     TopicPartition,
     TopicTrouble,
-    check_error_code,
+    check_code,
 )
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.protocol.fetch_response import FetchedPartition
@@ -84,7 +84,7 @@ class EmptyResponses:
         is_readable = high_watermark >= self._wanted.end and self._readable_to() >= self._wanted.end
         if is_readable and self._held_here:
             return True  # the leader stores this offset locally, and has returned no data twice
-        local = self._cluster.local_log_start(self._wanted.of)
+        local = self._cluster.local_start(self._wanted.of)
         self._held_here = is_readable and local <= offset
         if begun or now - self._since < _TIMEOUT_SECONDS:
             return False
@@ -238,16 +238,16 @@ def _fetch(cluster: KafkaCluster, of: TopicPartition, offset: int, size: int, co
         "topics": [{"topic": of.topic, "partitions": [partition]}],
     }
 
-    def send_request(broker: BrokerConnection) -> FetchedPartition:
+    def ask(broker: BrokerConnection) -> FetchedPartition:
         code, found = broker.fetch(body)
-        check_error_code(of, code)
+        check_code(of, code)
         if found is None:
             raise RetryRequest(f"{of}: the partition is missing in the broker's response")
         if found.error_code != _OFFSET_OUT_OF_RANGE:
-            check_error_code(of, found.error_code)
+            check_code(of, found.error_code)
         return found
 
-    return cluster.request_from_leader(of, send_request)
+    return cluster.ask_leader(of, ask)
 
 
 def _batches(of: TopicPartition, records: memoryview, from_offset: int, high_watermark: int) -> Iterator[StoredBatch]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sluicegate.pipeline.kafka.tokens import BearerSource, token_for_librdkafka
+from sluicegate.pipeline.kafka.tokens import Bearer, for_librdkafka
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.protocol.messages.login import PasswordLogin
 
@@ -24,12 +24,12 @@ _REFERENCE = re.compile(r"\$\{(env|file|directory):([^}]*)\}")
 _MOST_BYTES = 64 * 1024
 
 
-class UnresolvedReference(Exception):
+class NoSecret(Exception):
     """Raised if a reference cannot be resolved. The message names the reference, but no secret."""
 
 
 def resolve_references(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with references replaced by their values. Raises UnresolvedReference."""
+    """Return the settings with references replaced by their values. Raises NoSecret."""
     return {name: _REFERENCE.sub(partial(_value, name), value) for name, value in given.items()}
 
 
@@ -37,19 +37,19 @@ def _value(name: str, found: re.Match[str]) -> str:
     provider, rest = found[1], found[2]
     if provider == "env":
         if rest not in os.environ:
-            raise UnresolvedReference(f"{name}: {found[0]}: the environment variable {rest} is not set")
+            raise NoSecret(f"{name}: {found[0]}: the environment variable {rest} is not set")
         return os.environ[rest]
     path, colon, key = rest.rpartition(":")
     if not colon or not path or not key:
         shape = "${file:PATH:KEY}" if provider == "file" else "${directory:PATH:FILE}"
-        raise UnresolvedReference(f"{name}: {found[0]}: expected {shape}")
+        raise NoSecret(f"{name}: {found[0]}: expected {shape}")
     if provider == "directory":
         return _text(name, found[0], Path(path, key)).strip()
     for line in _text(name, found[0], Path(path)).splitlines():
         its_key, equals, value = line.partition("=")
         if equals and its_key.strip() == key:
             return value.strip()
-    raise UnresolvedReference(f"{name}: {found[0]}: {path} has no line {key}=")
+    raise NoSecret(f"{name}: {found[0]}: {path} has no line {key}=")
 
 
 def _text(name: str, reference: str, path: Path) -> str:
@@ -57,12 +57,12 @@ def _text(name: str, reference: str, path: Path) -> str:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise UnresolvedReference(f"{name}: {reference}: {path} is larger than {_MOST_BYTES // 1024} KiB")
+            raise NoSecret(f"{name}: {reference}: {path} is larger than {_MOST_BYTES // 1024} KiB")
         return content.decode()
     except OSError as error:
-        raise UnresolvedReference(f"{name}: {reference}: {path}: {error.strerror}") from error
+        raise NoSecret(f"{name}: {reference}: {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UnresolvedReference(f"{name}: {reference}: {path} is not text") from error
+        raise NoSecret(f"{name}: {reference}: {path} is not text") from error
 
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
@@ -104,7 +104,7 @@ class ClientSettings:
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
     verify_hostname: bool = True
-    login: PasswordLogin | BearerSource | None = None
+    login: PasswordLogin | Bearer | None = None
     timeout_seconds: float = 30.0
 
     @property
@@ -180,20 +180,20 @@ def settings_for_librdkafka(given: Mapping[str, str]) -> dict[str, Any]:
     """
     login = client_settings(given).login
     found: dict[str, Any] = _followed(given)
-    if isinstance(login, BearerSource):
+    if isinstance(login, Bearer):
         found = {name: value for name, value in found.items() if not name.startswith(("sasl.oauthbearer.", "https."))}
-        found["oauth_cb"] = partial(token_for_librdkafka, login)
+        found["oauth_cb"] = partial(for_librdkafka, login)
     return found
 
 
 def _followed(given: Mapping[str, str]) -> dict[str, str]:
     try:
         return resolve_references(given)
-    except UnresolvedReference as error:
+    except NoSecret as error:
         raise BadSetting(str(error)) from error
 
 
-def _login(given: Mapping[str, str]) -> PasswordLogin | BearerSource:
+def _login(given: Mapping[str, str]) -> PasswordLogin | Bearer:
     mechanism = given.get("sasl.mechanism", "")
     if mechanism not in _MECHANISMS:
         raise BadSetting(f"sasl.mechanism: expected one of {', '.join(_MECHANISMS)}, found {mechanism!r}")
@@ -205,7 +205,7 @@ def _login(given: Mapping[str, str]) -> PasswordLogin | BearerSource:
     return PasswordLogin(mechanism, given["sasl.username"], given["sasl.password"])
 
 
-def _bearer(given: Mapping[str, str]) -> BearerSource:
+def _bearer(given: Mapping[str, str]) -> Bearer:
     prefix = "sasl.oauthbearer."
     if given.get(f"{prefix}method", "oidc").lower() != "oidc":
         raise BadSetting(f"{prefix}method: only oidc is supported, found {given[f'{prefix}method']!r}")
@@ -217,7 +217,7 @@ def _bearer(given: Mapping[str, str]) -> BearerSource:
         for name in (f"{prefix}client.id", f"{prefix}client.secret"):
             if not given.get(name):
                 raise BadSetting(f"{_BEARER} needs {name}")
-    return BearerSource(
+    return Bearer(
         endpoint,
         given.get(f"{prefix}client.id", ""),
         given.get(f"{prefix}client.secret", ""),

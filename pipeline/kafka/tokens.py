@@ -20,7 +20,7 @@ _CHECKS = f"{_PREFIX}token.endpoint.url, {_PREFIX}client.id, {_PREFIX}client.sec
 
 
 @dataclass(frozen=True, slots=True)
-class BearerSource:
+class Bearer:
     """The source of tokens and the login's extensions. `endpoint` is http:, https: or file:."""
 
     endpoint: str
@@ -38,33 +38,33 @@ class BearerSource:
         return url2pathname(parts.path) if parts.scheme == "file" else None
 
 
-def valid_token(bearer: BearerSource) -> "Token":
+def token_of(bearer: Bearer) -> "Token":
     """Return a valid token from the cache or the endpoint. A file is read on every call. Raises TokenMissing."""
     from sluicegate.config.values.password import Password  # noqa: PLC0415
-    from sluicegate.proxy.tokens.own_token import read_token_file, token_from_cache  # noqa: PLC0415
+    from sluicegate.proxy.tokens.own_token import cached_token, token_in_file  # noqa: PLC0415
 
     if bearer.file is not None:
-        return read_token_file(Password(f"{_PREFIX}token.endpoint.url", None, bearer.file))
-    return token_from_cache(_granted(bearer), bearer.timeout_seconds)
+        return token_in_file(Password(f"{_PREFIX}token.endpoint.url", None, bearer.file))
+    return cached_token(_granted(bearer), bearer.timeout_seconds)
 
 
-def forget_token(bearer: BearerSource, token: "Token") -> None:
+def forget_token(bearer: Bearer, token: "Token") -> None:
     """Stop using a token that a broker has rejected."""
     if bearer.file is None:
         _granted(bearer).forget(token.value)
 
 
-def token_for_librdkafka(bearer: BearerSource, _: str) -> tuple[str, float, str, dict[str, str]]:
+def for_librdkafka(bearer: Bearer, _: str) -> tuple[str, float, str, dict[str, str]]:
     """Return the result that `oauth_cb` requires: token, expiry, principal and extensions.
 
     Brokers ignore this principal and use the token's.
     """
-    token = valid_token(bearer)
+    token = token_of(bearer)
     return token.value, token.until, bearer.client_id, dict(bearer.extensions)
 
 
 @lru_cache(maxsize=_MOST_ENDPOINTS)
-def _granted(bearer: BearerSource) -> "TokenCache":
+def _granted(bearer: Bearer) -> "TokenCache":
     """Return the tokens of one client, which all connections in this process share."""
     from sluicegate.config.tls import ServerTls  # noqa: PLC0415
     from sluicegate.config.values.password import Password, SecretText  # noqa: PLC0415

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from jinja2 import Environment, StrictUndefined
 
-from sluicegate.pipeline.report.plots import Plot, colour_variables_css
+from sluicegate.pipeline.report.plots import Plot, as_css
 from sluicegate.pipeline.report.wording import Conclusion
 
 STYLE = """\
@@ -132,7 +132,7 @@ def page(title: str, conclusion: Conclusion, about: str, sections: Sequence[Repo
         sections=sections,
         made=made,
         length_of=_length_of,
-        colours=colour_variables_css(),
+        colours=as_css(),
         style=STYLE,
     )
 

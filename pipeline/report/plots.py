@@ -13,7 +13,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from sluicegate.pipeline.report.wording import moment_text, shorten_label
+from sluicegate.pipeline.report.wording import moment_text, shortened
 
 INK = "ink"
 _PAGE = {
@@ -55,7 +55,7 @@ def _names() -> dict[str, tuple[str, str]]:
     return {**_PAGE, **{f"series-{name}": pair for name, pair in SERIES.items()}, **others}
 
 
-def colour_variables_css() -> str:
+def as_css() -> str:
     """Return the colours as CSS variables for the reader's preferred colour scheme."""
     light, dark = (" ".join(f"--{name}: {pair[which]};" for name, pair in _names().items()) for which in (0, 1))
     return (
@@ -72,7 +72,7 @@ SHOWN = {"none": "valid", "maybe_future": "perhaps future", "maybe_past": "perha
 _MOST_NAMED = 3
 
 
-def describe_time_series(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], unit_ms: int) -> str:
+def describe_over_time(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], unit_ms: int) -> str:
     """Describe the time span, and the sum and the peak of each series."""
     spans = "one span" if len(times_ms) == 1 else f"{len(times_ms):,} spans"
     parts = []
@@ -110,7 +110,7 @@ def describe_bars(names: Sequence[str], series: Mapping[str, Sequence[int]], lab
     for place in longest:
         kinds = [f"{SHOWN.get(name, name)} {values[place]:,}" for name, values in series.items() if values[place]]
         of = f" ({', '.join(kinds)})" if len(series) > 1 and kinds else ""
-        parts.append(f"{shorten_label(names[place])} {sums[place]:,}{of}")
+        parts.append(f"{shortened(names[place])} {sums[place]:,}{of}")
     rest = f"; {len(names) - len(longest):,} more below" if len(names) > len(longest) else ""
     return f"{label[:1].upper()}{label[1:]}, the most first: {'; '.join(parts)}{rest}."
 
@@ -154,10 +154,10 @@ def time_plot(times_ms: Sequence[int], series: Mapping[str, Sequence[int]], titl
     axes.set_ylabel("records")
     _legend(axes)
     drawing.figure.autofmt_xdate()
-    return drawing.plot(describe_time_series(times_ms, series, unit_ms))
+    return drawing.plot(describe_over_time(times_ms, series, unit_ms))
 
 
-def plot_share_beyond_bounds(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> Plot:
+def share_beyond(bounds: Sequence[str], series: Mapping[str, Sequence[float]], title: str) -> Plot:
     """Plot the share beyond each bound. Shares are fractions of 1."""
     drawing = _Drawing(title)
     axes = drawing.axes
@@ -183,7 +183,7 @@ def bar_plot(names: Sequence[str], series: Mapping[str, Sequence[int]], title: s
     for name, values in series.items():
         axes.barh(places, values, left=left, label=SHOWN.get(name, name), color=drawing.colour_of(name))
         left = [a + b for a, b in zip(left, values, strict=True)]
-    axes.set_yticks(places, [shorten_label(name) for name in names], parse_math=False)
+    axes.set_yticks(places, [shortened(name) for name in names], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -32,7 +32,7 @@ def count_text(count: int, what: str) -> str:
     return f"{count:,} {what}" + ("" if count == 1 else "s")
 
 
-def counts_text(counts: Mapping[str, int], at_most: Mapping[str, int] = MappingProxyType({})) -> str:
+def counts_in_words(counts: Mapping[str, int], at_most: Mapping[str, int] = MappingProxyType({})) -> str:
     """Return counts such as `nanoseconds 40, zero 10`, largest first.
 
     `at_most` contains the upper ends of counts that are ranges.
@@ -57,7 +57,7 @@ WORST = 12
 """The maximum number of producers, clients or topics in a plot."""
 
 
-def limit_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
+def cut_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
     """Return the first rows and a note about the rest, or "" if there are no more rows.
 
     `where` is the file or table that contains all rows.
@@ -67,7 +67,7 @@ def limit_rows(rows: Sequence[T], where: str) -> tuple[Sequence[T], str]:
     return rows[:MOST_ROWS], f"The first {MOST_ROWS} of {len(rows):,}; all are in {where}."
 
 
-def split_worst_rows(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+def worst_and_others(rows: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
     """Split sorted rows into the worst rows and the others, which a table shows as one row.
 
     A single other row is not split off.
@@ -83,7 +83,7 @@ def moment_text(milliseconds: int) -> str:
         return "no date"
 
 
-def moment_with_ms_text(milliseconds: int | None) -> str:
+def moment_and_ms(milliseconds: int | None) -> str:
     """Return a time such as `1970-01-01 00:00:00 UTC (0)`, or `none` for None."""
     return "none" if milliseconds is None else f"{moment_text(milliseconds)} ({milliseconds})"
 
@@ -92,19 +92,19 @@ _MOST = 32
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
-def escape_controls(name: str) -> str:
+def printable(name: str) -> str:
     """Return the name with control characters escaped, because a terminal would interpret them."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
-def shorten_label(name: str) -> str:
+def shortened(name: str) -> str:
     """Return the name's beginning and end, for a label next to a plot."""
     width = sum(2 if east_asian_width(c) in "WF" else 1 for c in name)
     kept = _MOST // 2 * len(name) // max(width, 1)
     return name if width <= _MOST else f"{name[:kept]}…{name[-kept + 1 :]}"
 
 
-def duration_text(milliseconds: int) -> str:
+def duration(milliseconds: int) -> str:
     """Return a duration such as `1 h` or `30 s`."""
     for size, unit in _UNITS:
         if milliseconds >= size and milliseconds % size == 0:
@@ -112,6 +112,6 @@ def duration_text(milliseconds: int) -> str:
     return f"{milliseconds} ms"
 
 
-def owner_sentence(topic: Mapping[str, Any]) -> str:
+def owner_in_words(topic: Mapping[str, Any]) -> str:
     """Return a sentence that names the owner of a topic in a summary; an empty string if it has no owner."""
-    return f"Owner: {escape_controls(topic['owner'])}." if "owner" in topic else ""
+    return f"Owner: {printable(topic['owner'])}." if "owner" in topic else ""

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from sluicegate.pipeline.runs.errors import PipelineError
 
 Check = Callable[[Any], Any]
-"""Returns the value that the function receives. Raises InvalidValue."""
+"""Returns the value that the function receives. Raises UnfitValue."""
 P = ParamSpec("P")
 R = TypeVar("R")
 _SHOWN_CHARACTERS = 80
@@ -25,7 +25,7 @@ class BadParameter(PipelineError, ValueError):
     """Raised if an argument of a function is invalid. The message lists the valid values."""
 
 
-class InvalidValue(Exception):
+class UnfitValue(Exception):
     """Raised if a value is not of the declared kind. The message names the expected kind."""
 
 
@@ -42,19 +42,19 @@ def check_arguments_with(checks: Mapping[str, Check]) -> Callable[[Callable[P, R
             raise TypeError(f"{function.__name__}: declare its parameters {sorted(undeclared)} in its table of checks")
 
         @wraps(function)
-        def call_with_checked_arguments(*args: P.args, **kwargs: P.kwargs) -> R:
+        def with_checked(*args: P.args, **kwargs: P.kwargs) -> R:
             given = signature.bind(*args, **kwargs)
             for name, value in given.arguments.items():
                 is_optional = signature.parameters[name].default is None
-                given.arguments[name] = check_parameter_value(checks, name, value, is_optional=is_optional)
+                given.arguments[name] = value_checked_by(checks, name, value, is_optional=is_optional)
             return function(*given.args, **given.kwargs)
 
-        return call_with_checked_arguments
+        return with_checked
 
     return decorate
 
 
-def check_parameter_value(checks: Mapping[str, Check], name: str, value: Any, *, is_optional: bool) -> Any:
+def value_checked_by(checks: Mapping[str, Check], name: str, value: Any, *, is_optional: bool) -> Any:
     """Return the value that a function receives for its parameter `name`.
 
     If `is_optional` is true, None is valid. Raises BadParameter.
@@ -63,7 +63,7 @@ def check_parameter_value(checks: Mapping[str, Check], name: str, value: Any, *,
         return None
     try:
         return checks[name](value)
-    except InvalidValue as error:
+    except UnfitValue as error:
         kind = f"a value of type {type(value).__name__}"
         found = "None" if value is None else f"{value!r}" if name not in _SECRET and _is_short(value) else kind
         none = ", or None" if is_optional else ""
@@ -80,7 +80,7 @@ def is_integer(value: Any) -> bool:
 
 
 def spark_session(value: Any) -> Any:
-    """Return the value if it is a Spark session. Raises InvalidValue."""
+    """Return the value if it is a Spark session. Raises UnfitValue."""
     if not callable(getattr(value, "createDataFrame", None)):
-        raise InvalidValue("a Spark session")
+        raise UnfitValue("a Spark session")
     return value

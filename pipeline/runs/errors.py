@@ -5,7 +5,7 @@ class PipelineError(Exception):
     """An error that a command reports in one line, without a traceback. Its message is for people."""
 
 
-class ResultsOfEarlierBuild(PipelineError):
+class EarlierBuild(PipelineError):
     """Raised if results in a folder come from an earlier build, whose tables and files have other names."""
 
     def __init__(self, path: str) -> None:

@@ -58,7 +58,7 @@ def lock_folder(results: Results, job: str) -> Iterator[None]:
 def _claim(results: Results, job: str, token: str) -> None:
     mine = {"job": job, "host": socket.gethostname(), "pid": os.getpid(), "since": datetime.now(UTC).isoformat()}
     results.create_text(f"{_FOLDER}/{token}{_CLAIM}", json.dumps(mine))
-    times = results.file_write_times(_FOLDER)
+    times = results.times_in(_FOLDER)
     my_time = times[f"{token}{_CLAIM}"]
     for name, time in times.items():
         other = name.removesuffix(_CLAIM)

@@ -66,7 +66,7 @@ def raise_on_signals() -> None:
 
 
 @contextmanager
-def preserve_signal_handlers() -> Iterator[None]:
+def kept_handlers() -> Iterator[None]:
     """Restore the signal handlers on exit, because Spark replaces the handler of SIGINT when a session starts."""
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     try:
@@ -89,14 +89,14 @@ def stop_request() -> Iterator[StopRequest]:
     """
     request = StopRequest()
 
-    def record_signal(number: int, _frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         request.number = number
         raise_on_signals()
 
-    with preserve_signal_handlers():
+    with kept_handlers():
         if _is_main_thread():
             for number in _SIGNALS:
-                signal.signal(number, record_signal)
+                signal.signal(number, note)
         yield request
 
 

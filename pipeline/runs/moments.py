@@ -21,12 +21,12 @@ class BadMoment(ValueError):
     """Raised if the value of --as-of is invalid. The message lists valid values."""
 
 
-def parse_epoch(text: str, now_ms: int) -> int | None:
+def epoch_ms_from(text: str, now_ms: int) -> int | None:
     """Return --epoch in ms since 1970; None for the default, ten years before now. Raises BadEpoch."""
     if text == DEFAULT_EPOCH:
         return None
     found = _date(text, now_ms)
-    if found is None or not is_valid_epoch(found, now_ms):
+    if found is None or not is_epoch(found, now_ms):
         raise BadEpoch(
             f"--epoch: expected how far back (10y, 3650d) or a date (2016, 2016-11-30) between February 1970 and now, "
             f"found {text!r}"
@@ -34,7 +34,7 @@ def parse_epoch(text: str, now_ms: int) -> int | None:
     return found
 
 
-def is_valid_epoch(moment_ms: int, now_ms: int) -> bool:
+def is_epoch(moment_ms: int, now_ms: int) -> bool:
     """Return whether times (ms) before this moment can be called implausible."""
     return _LEAST_MS <= moment_ms < now_ms
 
@@ -51,7 +51,7 @@ def _date(text: str, now_ms: int) -> int | None:
     return None
 
 
-def parse_moment(text: str, now_ms: int) -> int:
+def moment_from(text: str, now_ms: int) -> int:
     """Return --as-of in ms since 1970.
 
     The value is `now`, a number of ms, or a date with or without a time (UTC by default). Raises BadMoment.

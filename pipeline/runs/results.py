@@ -72,13 +72,13 @@ class Results:
         """Return the absolute path with its file system, for processes with a different working directory."""
         return str(self._files.makeQualified(self._path_of(self.path(name))).toString())
 
-    def list_file_names(self, name: str) -> list[str]:
+    def names_in(self, name: str) -> list[str]:
         """Return the names of the files in a subfolder; an empty list if there is no such folder."""
         if not self.has(name):
             return []
         return [status.getPath().getName() for status in self._files.listStatus(self._path_of(self.path(name)))]
 
-    def file_write_times(self, name: str) -> dict[str, int]:
+    def times_in(self, name: str) -> dict[str, int]:
         """Return the time at which each file in a subfolder was written (ms since 1970, by the file system's clock)."""
         statuses = self._files.listStatus(self._path_of(self.path(name)))
         return {str(status.getPath().getName()): int(status.getModificationTime()) for status in statuses}
@@ -134,7 +134,7 @@ class Results:
         found: dict[str, Any] = json.loads(self.read_text(SUMMARY))
         return found
 
-    def delete_summary(self) -> None:
+    def forget_summary(self) -> None:
         """Delete summary.json before other results are replaced."""
         self._files.delete(self._path_of(self.path(SUMMARY)), False)
 

@@ -76,7 +76,7 @@ class TableLocation:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         }
 
-    def iceberg_prefix_and_settings(self) -> tuple[str, Mapping[str, str]]:
+    def within(self) -> tuple[str, Mapping[str, str]]:
         """Return the prefix of an Iceberg table's name, and the settings of the catalog that represents a folder."""
         if self.catalog is not None:
             return self.catalog, {}
@@ -86,19 +86,19 @@ class TableLocation:
         return name, {key: _ICEBERG, f"{key}.type": "hadoop", f"{key}.warehouse": self.where}
 
 
-def minor_version_of(spark: str) -> str:
+def minor_of(spark: str) -> str:
     """Return a version's minor release, such as 4.0 for 4.0.0."""
     return ".".join(spark.split(".")[:2])
 
 
-def maven_package_of(form: TableFormat, spark: str) -> str | None:
+def package_of(form: TableFormat, spark: str) -> str | None:
     """Return the Maven package of a format for a Spark version such as 4.0.0; None if no package is known."""
-    return _PACKAGES.get(minor_version_of(spark), {}).get(form)
+    return _PACKAGES.get(minor_of(spark), {}).get(form)
 
 
-def parse_table_location(where: str | None, form: str | None) -> TableLocation | None:
+def table_location_from(where: str | None, form: str | None) -> TableLocation | None:
     """Return the location that --tables and --format name; None if tables are not kept. Raises BadTables."""
-    found = TableFormat.PARQUET if form is None else parse_table_format(form)
+    found = TableFormat.PARQUET if form is None else format_named(form)
     if where is None:
         if form is not None:
             raise BadTables(f"--format {form} needs --tables")
@@ -106,7 +106,7 @@ def parse_table_location(where: str | None, form: str | None) -> TableLocation |
     return table_location(where, found)
 
 
-def parse_table_format(name: str) -> TableFormat:
+def format_named(name: str) -> TableFormat:
     """Return the format with that name. Raises BadTables."""
     try:
         return TableFormat(name)
@@ -140,7 +140,7 @@ class Tables(Protocol):
         """Return the table, which is empty if it does not exist. `schema` is Spark DDL."""
 
 
-def open_tables(spark: SparkSession, kept: TableLocation) -> Tables:
+def tables_in(spark: SparkSession, kept: TableLocation) -> Tables:
     """Return the tables at a location. Raises BadTables if Spark lacks the format, or if the location is invalid."""
     if kept.format in CLASSES:
         _check_class(spark, kept.format)
@@ -212,7 +212,7 @@ class _Iceberg:
 
     def __init__(self, spark: SparkSession, kept: TableLocation) -> None:
         self._spark = spark
-        self._within, settings = kept.iceberg_prefix_and_settings()
+        self._within, settings = kept.within()
         for key, value in settings.items():
             spark.conf.set(key, value)
         if kept.catalog is not None and spark.conf.get(f"spark.sql.catalog.{self._within.split('.')[0]}", None) is None:
@@ -260,7 +260,7 @@ def _check_class(spark: SparkSession, form: TableFormat) -> None:
 
 
 def _what_to_do(form: TableFormat, spark: str) -> str:
-    package, minor = maven_package_of(form, spark), minor_version_of(spark)
+    package, minor = package_of(form, spark), minor_of(spark)
     if package is None:
         return (
             f", and this release does not know a package for Spark {minor}: if one exists, add it to "
@@ -276,7 +276,7 @@ def _quoted(value: str) -> str:
 _DAY_MS = 86_400_000
 
 
-def utc_day_of_ms(milliseconds: Column) -> Column:
+def day_of(milliseconds: Column) -> Column:
     """Return the day (UTC) of a time in ms, independent of the session's time zone."""
     return f.date_from_unix_date(f.floor(milliseconds / _DAY_MS).cast("int"))
 

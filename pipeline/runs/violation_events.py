@@ -32,13 +32,13 @@ def _spark_type(field: EventField) -> str:
 _EVENT = _columns(EVENT_FIELDS)
 
 
-def parse_event_line(line: str) -> Column:
+def event_of_line(line: str) -> Column:
     """Return the event in the column `line`, in either format of `violations.format`; null if there is no event."""
     is_cloud_event = f.get_json_object(line, "$.specversion").isNotNull()
     event = f.when(is_cloud_event, f.get_json_object(line, "$.data")).otherwise(f.col(line))
     return f.from_json(event, _EVENT)
 
 
-def has_current_schema_version(event: str) -> Column:
+def is_of_this_version(event: str) -> Column:
     """Return whether the column `event` contains an event of the version that this build reads; null if it has none."""
     return f.col(f"{event}.schema_version") == SCHEMA_VERSION

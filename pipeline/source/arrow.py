@@ -58,7 +58,7 @@ class UnknownColumn(ValueError):
     """Raised for an unknown column. The message lists the valid columns."""
 
 
-def parse_columns(text: str | None) -> tuple[Column, ...]:
+def columns_named(text: str | None) -> tuple[Column, ...]:
     """Parse a comma-separated list of columns. Raises UnknownColumn.
 
     None selects all columns except those in `BY_NAME_ONLY`.
@@ -76,7 +76,7 @@ def parse_columns(text: str | None) -> tuple[Column, ...]:
     return tuple(_BY_NAME[name] for name in dict.fromkeys(names))
 
 
-def columns_as_ddl(columns: tuple[Column, ...]) -> str:
+def ddl_of(columns: tuple[Column, ...]) -> str:
     """Return the schema as Spark DDL."""
     return ", ".join(f"{column.name} {column.type}" for column in columns)
 

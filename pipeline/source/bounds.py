@@ -42,7 +42,7 @@ class ReadBound:
     latest_if_none: bool = True
 
 
-def parse_read_bound(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> ReadBound:
+def bound_of(options: Mapping[str, str], which: str, default: int, *, is_stream: bool) -> ReadBound:
     """Parse the options that begin with `which` ("starting" or "ending"). Raises BadOption.
 
     The options' names must be in lower case.
@@ -84,7 +84,7 @@ def parse_read_bound(options: Mapping[str, str], which: str, default: int, *, is
     return ReadBound(default, pairs, option=name)
 
 
-def check_bound_order(start: ReadBound, end: ReadBound) -> None:
+def check_order(start: ReadBound, end: ReadBound) -> None:
     """Raise BadOption if the start time is later than the end time."""
     starts, ends = dict(start.times), dict(end.times)
     for of in dict.fromkeys([None, *starts, *ends]):
@@ -124,7 +124,7 @@ def _pairs(name: str, text: str, expected: str) -> _PairsOf:
     return tuple(pairs)
 
 
-def resolve_bound_offsets(
+def offsets_at(
     cluster: KafkaCluster, bound: ReadBound, partitions: Sequence[TopicPartition], *, committed: bool
 ) -> dict[TopicPartition, int]:
     """Return the bound's offset in each partition. Raises BadOption, TopicTrouble and BrokerUnreachable."""

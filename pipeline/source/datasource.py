@@ -14,16 +14,16 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from sluicegate.pipeline.kafka.cluster import KafkaCluster
-from sluicegate.pipeline.source.arrow import columns_as_ddl
+from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.options import (
     SourceOptions,
     check_batch_options,
     check_stream_options,
     source_options,
 )
-from sluicegate.pipeline.source.ranges import plan_offset_ranges
-from sluicegate.pipeline.source.stream import TaskRanges, TopicStreamReader, read_rows_of_task
-from sluicegate.pipeline.source.task_ranges import plan_task_ranges
+from sluicegate.pipeline.source.ranges import planned_ranges
+from sluicegate.pipeline.source.stream import TaskRanges, TopicStreamReader, rows_of_task
+from sluicegate.pipeline.source.task_ranges import ranges_of_tasks
 
 
 class TopicSource(DataSource):
@@ -36,7 +36,7 @@ class TopicSource(DataSource):
 
     def schema(self) -> str:
         """Return the requested columns. Raises BadOption, BadSetting and UnknownColumn when a query is defined."""
-        return columns_as_ddl(source_options(self.options, is_stream=True).columns)
+        return ddl_of(source_options(self.options, is_stream=True).columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader for spark.read."""
@@ -64,9 +64,9 @@ class TopicReader(DataSourceReader):
         """Return the ranges of each task. Many small partitions share tasks."""
         options = self._options
         with KafkaCluster(options.bootstrap, options.settings) as cluster:
-            ranges = plan_offset_ranges(cluster, options)
-        return [TaskRanges(its) for its in plan_task_ranges(ranges, options.min_partitions, options.most_records)]
+            ranges = planned_ranges(cluster, options)
+        return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Return the records in a task's ranges, range by range. Spark passes None if there are no ranges."""
-        return read_rows_of_task(self._options, partition)
+        return rows_of_task(self._options, partition)

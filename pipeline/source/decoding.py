@@ -11,7 +11,7 @@ from sluicegate.protocol.integers import ALL_64
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.columns import BatchTotals, Columns, read_columns, read_totals
-from sluicegate.protocol.records.message_set import InvalidMessageSize, Message, has_crc, inner_messages, read_message
+from sluicegate.protocol.records.message_set import BrokenMessage, Message, has_crc, inner_messages, read_message
 from sluicegate.protocol.records.record_batch import (
     CODEC_MASK,
     HEADER_BYTES,
@@ -84,7 +84,7 @@ class BatchDecoder:
         _check_flaw(batch)
         return self._decode_v2(batch, batch.header) if batch.header is not None else self._decode_legacy(batch)
 
-    def sum_batch(self, batch: StoredBatch) -> tuple[BatchFacts, BatchTotals] | None:
+    def add_up(self, batch: StoredBatch) -> tuple[BatchFacts, BatchTotals] | None:
         """Return a batch's totals, several times faster than by decoding it; None if the batch must be decoded.
 
         Raises BrokenRecords.
@@ -137,7 +137,7 @@ class BatchDecoder:
                 value = batch.data[outer.value_at : outer.value_at + outer.value_size]
                 payload = self._plain(codec, value, outer.offset, outer.magic)
                 inner = inner_messages(payload)
-        except InvalidMessageSize as error:
+        except BrokenMessage as error:
             raise BrokenRecords(f"the message at offset {batch.last_offset}: {error}") from error
         self.plain_bytes = len(payload)
         columns = np.empty((8, len(inner)), np.int64)
@@ -226,7 +226,7 @@ class Unreadable:
         count = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
         return f"offsets {self.first_offset} to {self.last_offset} ({count}) cannot be read: {self.reason}"
 
-    def merged_with_next(self, other: "Unreadable") -> "Unreadable":
+    def with_next(self, other: "Unreadable") -> "Unreadable":
         """Return one entry for both."""
         batches, size = self.batches + other.batches, self.stored_bytes + other.stored_bytes
         return Unreadable(self.first_offset, other.last_offset, batches, size, self.reason)
@@ -255,6 +255,6 @@ class UnreadableRanges:
         """Add an entry. Entries must be in offset order."""
         found = self.found
         if found and (found[-1].last_offset + 1 >= each.first_offset or len(found) == _MOST_NAMED):
-            found[-1] = found[-1].merged_with_next(each)
+            found[-1] = found[-1].with_next(each)
         else:
             found.append(each)

@@ -92,7 +92,7 @@ _TUNING = (
 )
 
 
-def replacement_advice(name: str) -> str | None:
+def advice_instead_of(name: str) -> str | None:
     """Return the replacement for an option, given its name in lower case.
 
     Returns None for an option that Spark's own source does not have either.

@@ -28,14 +28,14 @@ class LostOffsets(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamPosition:
+class Position:
     """The offsets that a stream has reached in all partitions, and the ids of their topics if they are known."""
 
     offsets: Mapping[TopicPartition, int]
     ids: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_stored(cls, stored: StoredOffsets) -> "StreamPosition":
+    def from_stored(cls, stored: StoredOffsets) -> "Position":
         """Return the position in a checkpoint."""
         offsets = {
             TopicPartition(topic, int(partition)): offset
@@ -99,9 +99,7 @@ def is_recreated(known: Mapping[str, str], now: Mapping[str, str], topic: str) -
     return bool(known.get(topic) and now.get(topic) and known[topic] != now[topic])
 
 
-def existing_ranges_between(
-    start: StreamPosition, end: StreamPosition, now: LogStates
-) -> tuple[list[OffsetRange], list[str]]:
+def surviving_ranges(start: Position, end: Position, now: LogStates) -> tuple[list[OffsetRange], list[str]]:
     """Return the ranges between two positions that still exist, and a sentence for each partition that lost records."""
     ranges, lost = [], []
     for of in sorted({*start.offsets, *end.offsets}):
@@ -114,7 +112,7 @@ def existing_ranges_between(
 
 
 def _planned(
-    of: TopicPartition, start: StreamPosition, end: StreamPosition, now: LogStates
+    of: TopicPartition, start: Position, end: Position, now: LogStates
 ) -> tuple[OffsetRange | None, str | None]:
     begun, until = start.offsets.get(of), end.offsets.get(of)
     if of not in now.ends or until is None or is_recreated(end.ids, now.ids, of.topic):

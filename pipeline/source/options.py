@@ -12,10 +12,10 @@ from enum import StrEnum
 from sluicegate.pipeline.kafka.addresses import parse_addresses
 from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, client_settings
-from sluicegate.pipeline.source.arrow import Column, parse_columns
-from sluicegate.pipeline.source.bounds import BadOption, ReadBound, check_bound_order, parse_read_bound
-from sluicegate.pipeline.source.foreign_options import replacement_advice
-from sluicegate.pipeline.source.subscription import Subscription, parse_subscription
+from sluicegate.pipeline.source.arrow import Column, columns_named
+from sluicegate.pipeline.source.bounds import BadOption, ReadBound, bound_of, check_order
+from sluicegate.pipeline.source.foreign_options import advice_instead_of
+from sluicegate.pipeline.source.subscription import Subscription, subscription_of
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
 _CLIENT_PREFIX = "kafka."
@@ -75,20 +75,20 @@ def source_options(given: Mapping[str, str], *, is_stream: bool = False) -> Sour
     for name, value in options.items():
         if name in _SHOWN or name == _OUTSIDE:
             continue
-        advice = replacement_advice(name)
+        advice = advice_instead_of(name)
         if advice is not None:
             raise BadOption(f"the option {name} does not apply to this source: {advice}")
         if not name.startswith(_CLIENT_PREFIX):
             near = get_close_matches(name, _SHOWN, 1)
             raise BadOption(f"unknown option {name!r}" + (f"; did you mean {_SHOWN[near[0]]}?" if near else ""))
         clients[name.removeprefix(_CLIENT_PREFIX)] = value
-    start = parse_read_bound(options, "starting", LATEST if is_stream else EARLIEST, is_stream=is_stream)
-    end = parse_read_bound(options, "ending", LATEST, is_stream=is_stream)
-    check_bound_order(start, end)
+    start = bound_of(options, "starting", LATEST if is_stream else EARLIEST, is_stream=is_stream)
+    end = bound_of(options, "ending", LATEST, is_stream=is_stream)
+    check_order(start, end)
     return SourceOptions(
         _addresses(options.get("kafka.bootstrap.servers", "")),
         client_settings(clients),
-        parse_subscription(options),
+        subscription_of(options),
         _columns(options),
         start,
         end,
@@ -122,7 +122,7 @@ def check_stream_options(given: Mapping[str, str]) -> None:
 
 def _columns(options: Mapping[str, str]) -> tuple[Column, ...]:
     """Return the requested columns. `includeHeaders` applies if `columns` is not given."""
-    columns = parse_columns(options.get("columns"))
+    columns = columns_named(options.get("columns"))
     if "includeheaders" not in options:
         return columns
     included = _boolean(options, "includeheaders", default=True)

@@ -53,7 +53,7 @@ class ReadOffsets:
         if token == self._token and isinstance(process, str) and isinstance(count, int) and is_known:
             self._of_processes[process] = count
 
-    def describe_progress(self, per_second: float) -> str:
+    def in_words(self, per_second: float) -> str:
         """Return a line such as `1,200,000 of 3,000,000 offsets read (40 %), 600,000/s`."""
         of = f" of {self._planned:,}" if self.done <= self._planned else ""
         share = f" ({100 * self.done // self._planned} %)" if of and self._planned else ""
@@ -133,7 +133,7 @@ def plan(offsets: int) -> None:
 
 
 @contextmanager
-def show_progress_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
+def shown_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
     """Show the job's progress below a notebook's cell while the block runs."""
     display = _notebook()
     if display is None:
@@ -144,7 +144,7 @@ def show_progress_in_notebook(spark: SparkSession, job: str) -> Iterator[None]:
 
 
 @contextmanager
-def show_progress_in_terminal(spark: SparkSession, job: str) -> Iterator[None]:
+def progress_shown(spark: SparkSession, job: str) -> Iterator[None]:
     """Show the job's progress while the block runs, if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield
@@ -193,5 +193,5 @@ def _listen(
             continue
         now, done = time.monotonic(), reading.done
         if now >= shown_at + _EVERY_SECONDS:
-            line.show(f"{job}: {reading.describe_progress(max(done - shown_done, 0) / (now - shown_at))}")
+            line.show(f"{job}: {reading.in_words(max(done - shown_done, 0) / (now - shown_at))}")
             shown_at, shown_done = now, done

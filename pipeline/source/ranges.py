@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
-from sluicegate.pipeline.source.bounds import BadOption, resolve_bound_offsets
+from sluicegate.pipeline.source.bounds import BadOption, offsets_at
 from sluicegate.pipeline.source.losses import report_losses
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
@@ -11,13 +11,13 @@ from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 Offsets = Mapping[TopicPartition, int]
 
 
-def plan_offset_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[OffsetRange]:
+def planned_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[OffsetRange]:
     """Return the ranges of a batch query, one for each partition.
 
     Raises BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """
     partitions = options.subscription.partitions(cluster)
-    starts = resolve_start_offsets(cluster, options, partitions)
+    starts = checked_starts(cluster, options, partitions)
     ends = _checked_ends(cluster, options, partitions)
     for of in partitions:
         if starts[of] > ends[of]:
@@ -28,14 +28,12 @@ def plan_offset_ranges(cluster: KafkaCluster, options: SourceOptions) -> list[Of
     return [OffsetRange(of, starts[of], ends[of]) for of in partitions if starts[of] < ends[of]]
 
 
-def resolve_start_offsets(
-    cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]
-) -> Offsets:
+def checked_starts(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
     """Return the start of each partition. Offsets in the user's options are compared with those that exist.
 
     Raises BadOption, LostOffsets, TopicTrouble and BrokerUnreachable.
     """
-    starts = resolve_bound_offsets(cluster, options.start, partitions, committed=options.committed)
+    starts = offsets_at(cluster, options.start, partitions, committed=options.committed)
     named = [of for of, offset in options.start.of if offset >= 0]
     if not named:
         return starts
@@ -61,7 +59,7 @@ def resolve_start_offsets(
 
 
 def _checked_ends(cluster: KafkaCluster, options: SourceOptions, partitions: Sequence[TopicPartition]) -> Offsets:
-    ends = resolve_bound_offsets(cluster, options.end, partitions, committed=options.committed)
+    ends = offsets_at(cluster, options.end, partitions, committed=options.committed)
     named = [of for of, offset in options.end.of if offset >= 0]
     if not named:
         return ends

@@ -16,18 +16,18 @@ from sluicegate.pipeline.kafka.cluster import KafkaCluster, TopicPartition
 from sluicegate.pipeline.kafka.cluster_pool import pooled_cluster
 from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.losses import (
+    Position,
     StoredOffsets,
-    StreamPosition,
     existing_partitions,
-    existing_ranges_between,
     is_recreated,
     log_states,
     report_losses,
+    surviving_ranges,
 )
 from sluicegate.pipeline.source.options import SourceOptions, Trigger
-from sluicegate.pipeline.source.ranges import Offsets, resolve_start_offsets
+from sluicegate.pipeline.source.ranges import Offsets, checked_starts
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.task_ranges import Ranges, plan_task_ranges
+from sluicegate.pipeline.source.task_ranges import Ranges, ranges_of_tasks
 from sluicegate.pipeline.source.tasks import begin_task
 from sluicegate.protocol.messages.fetch import EARLIEST, LATEST
 
@@ -39,7 +39,7 @@ class TaskRanges(InputPartition):
     ranges: Ranges
 
 
-def read_rows_of_task(options: SourceOptions, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+def rows_of_task(options: SourceOptions, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
     """Yield the records in a task's ranges, range by range; no records for None."""
     if isinstance(partition, TaskRanges):
         begin_task()
@@ -58,7 +58,7 @@ class TopicStream(DataSourceStreamReader):
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             partitions, ids = existing_partitions(cluster, options.subscription, must_exist=True)
-            return StreamPosition(resolve_start_offsets(cluster, options, partitions), ids).stored()
+            return Position(checked_starts(cluster, options, partitions), ids).stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
         """Return the ranges of each task: all partitions with new records.
@@ -70,25 +70,25 @@ class TopicStream(DataSourceStreamReader):
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             now = log_states(cluster, options.subscription, must_exist=False)
-        ranges, lost = existing_ranges_between(StreamPosition.from_stored(start), StreamPosition.from_stored(end), now)
+        ranges, lost = surviving_ranges(Position.from_stored(start), Position.from_stored(end), now)
         report_losses(lost, must_fail=options.fail_on_data_loss)
-        return [TaskRanges(its) for its in plan_task_ranges(ranges, options.min_partitions, options.most_records)]
+        return [TaskRanges(its) for its in ranges_of_tasks(ranges, options.min_partitions, options.most_records)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """Return the records in a task's ranges, range by range. Spark passes None if there are no ranges."""
-        return read_rows_of_task(self._options, partition)
+        return rows_of_task(self._options, partition)
 
     def commit(self, end: StoredOffsets) -> None:
         """Do nothing, because Spark stores the checkpoint."""
 
-    def log_end(self) -> StreamPosition:
+    def log_end(self) -> Position:
         """Return the current end of all partitions. Raises TopicTrouble and BrokerUnreachable."""
         options = self._options
         with pooled_cluster(options.bootstrap, options.settings) as cluster:
             partitions, ids = existing_partitions(cluster, options.subscription, must_exist=False)
-            return StreamPosition(cluster.offsets(partitions, LATEST, options.committed), ids)
+            return Position(cluster.offsets(partitions, LATEST, options.committed), ids)
 
-    def batch_end(self, begun: StreamPosition, end: StreamPosition, most: int | None) -> StreamPosition:
+    def batch_end(self, begun: Position, end: Position, most: int | None) -> Position:
         """Return the end of the batch that begins at `begun`: `end`, or an earlier position if `most` limits the batch.
 
         The batch contains at most `most` offsets. As in Spark's own source, each partition gets a share in proportion
@@ -101,7 +101,7 @@ class TopicStream(DataSourceStreamReader):
             new = [of for of in ends if of not in known]
             if most is not None and new:
                 known |= cluster.offsets(new, EARLIEST, options.committed)
-        return StreamPosition(ends if most is None else _limited(known, ends, most), end.ids)
+        return Position(ends if most is None else _limited(known, ends, most), end.ids)
 
 
 class TopicStreamReader(TopicStream):
@@ -109,20 +109,20 @@ class TopicStreamReader(TopicStream):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._reached: StreamPosition | None = None
+        self._reached: Position | None = None
 
     def latestOffset(self) -> StoredOffsets:  # noqa: N802  # Spark's name
         """Return the end of the next batch: the log's end, or maxOffsetsPerTrigger after the previous batch."""
         most, begun = self._most_offsets(), self._reached
         if begun is None:
-            begun = StreamPosition({}) if most is None else StreamPosition.from_stored(self.initialOffset())
+            begun = Position({}) if most is None else Position.from_stored(self.initialOffset())
         self._reached = self.batch_end(begun, self.log_end(), most)
         return self._reached.stored()
 
     def partitions(self, start: StoredOffsets, end: StoredOffsets) -> Sequence[TaskRanges]:
         """Return the ranges as `TopicStream` does. After a restart, this call also gives the reader its position."""
         if self._reached is None:
-            self._reached = StreamPosition.from_stored(end)
+            self._reached = Position.from_stored(end)
         return super().partitions(start, end)
 
     def _most_offsets(self) -> int | None:

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.datasource import (  # since Spark 4.2
     SupportsTriggerAvailableNow,
 )
 
-from sluicegate.pipeline.source.losses import StoredOffsets, StreamPosition
+from sluicegate.pipeline.source.losses import Position, StoredOffsets
 from sluicegate.pipeline.source.options import SourceOptions
 from sluicegate.pipeline.source.stream import TopicStream
 
@@ -21,8 +21,8 @@ class LimitedStreamReader(TopicStream, SupportsTriggerAvailableNow):
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._last: StreamPosition | None = None
-        self._newest: StreamPosition | None = None
+        self._last: Position | None = None
+        self._newest: Position | None = None
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802  # Spark's name
         """Return maxOffsetsPerTrigger as a limit."""
@@ -37,7 +37,7 @@ class LimitedStreamReader(TopicStream, SupportsTriggerAvailableNow):
         """Return the end of the batch that begins at `start`."""
         self._newest = self._last if self._last is not None else self.log_end()
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-        return self.batch_end(StreamPosition.from_stored(start), self._newest, most).stored()
+        return self.batch_end(Position.from_stored(start), self._newest, most).stored()
 
     def reportLatestOffset(self) -> StoredOffsets | None:  # noqa: N802  # Spark's name
         """Return the end of all partitions for the query's progress."""

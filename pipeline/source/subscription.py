@@ -60,7 +60,7 @@ class Subscription:
         return sorted(self.assigned)
 
 
-def parse_subscription(options: Mapping[str, str]) -> Subscription:
+def subscription_of(options: Mapping[str, str]) -> Subscription:
     """Parse the options, whose names must be in lower case. Raises BadOption."""
     given = [name for name in _OPTIONS if options.get(name, "").strip()]
     if len(given) != 1:

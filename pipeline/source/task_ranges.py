@@ -16,7 +16,7 @@ _SHARED_OFFSETS = 65_536
 Ranges = tuple[OffsetRange, ...]
 
 
-def plan_task_ranges(
+def ranges_of_tasks(
     ranges: Iterable[OffsetRange], at_least: int | None, most_records: int | None = None
 ) -> list[Ranges]:
     """Return the ranges of each task, in order.

@@ -40,7 +40,7 @@ def begin_task() -> None:
     _forget_zip_importers()
     _freeze_once()
     if WITHOUT_PANDAS in os.environ and "pandas" not in sys.modules:
-        block_pandas_import()
+        leave_pandas_out()
 
 
 @cache
@@ -60,7 +60,7 @@ def _forget_zip_importers() -> None:
         del sys.path_importer_cache[path]
 
 
-def block_pandas_import() -> None:
+def leave_pandas_out() -> None:
     """Make PyArrow's only check for pandas fail."""
     sys.meta_path.insert(0, _NoPandas)
     try:
@@ -96,7 +96,7 @@ def map_in_tasks(
     Each item is a task; if there are many more items than cores, items share tasks of similar size. A task processes
     `at_once` items in parallel, which helps if the work mostly waits.
     """
-    groups = distribute_items(items, size, max_task_count(spark))
+    groups = distribute_items(items, size, tasks_at_most(spark))
     progress_line.plan(sum(size(item) for item in items))
     count = len(groups)
 
@@ -116,7 +116,7 @@ def map_in_tasks(
     return spark.range(0, count, 1, max(count, 1)).mapInArrow(task, ddl)
 
 
-def max_task_count(spark: SparkSession) -> int:
+def tasks_at_most(spark: SparkSession) -> int:
     """Return the maximum number of tasks: several per core, so that no core waits long for the last task."""
     return _TASKS_A_CORE * spark.sparkContext.defaultParallelism
 

@@ -26,7 +26,7 @@ def topic_ids(topics: Topics) -> dict[str, str]:
         return cluster.topic_ids(topics.names)
 
 
-def write_topic_ids(results: Results, ids: Mapping[str, str]) -> None:
+def keep_topic_ids(results: Results, ids: Mapping[str, str]) -> None:
     """Write the topic ids that belong to the results."""
     results.write_text(_FILE, json.dumps(ids) + "\n")
 

@@ -15,7 +15,7 @@ from sluicegate.pipeline.kafka.connection import Address
 from sluicegate.pipeline.kafka.settings import ClientSettings, settings_for_librdkafka
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.ranges import plan_offset_ranges
+from sluicegate.pipeline.source.ranges import planned_ranges
 from sluicegate.protocol.messages.fetch import LATEST
 
 ALL = "*"
@@ -30,7 +30,7 @@ class BadSelection(PipelineError):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSelection:
+class Selection:
     """The selected topics.
 
     `names` is in the order of the request; names that one pattern matched are sorted. `left_out` contains the internal
@@ -41,7 +41,7 @@ class TopicSelection:
     left_out: tuple[str, ...] = ()
 
 
-def select_topics(cluster: KafkaCluster, patterns: Sequence[str]) -> TopicSelection:
+def selection(cluster: KafkaCluster, patterns: Sequence[str]) -> Selection:
     """Resolve names and patterns. Sends a request to the cluster only if there is a pattern. Raises BadSelection."""
     wanted = {pattern: _matcher(pattern) for pattern in patterns if exact_name_of(pattern) is None}
     there = cluster.topics() if wanted else []
@@ -61,10 +61,10 @@ def select_topics(cluster: KafkaCluster, patterns: Sequence[str]) -> TopicSelect
         raise BadSelection(
             f"{len(names):,} topics match, and the limit for one run is {_MOST_TOPICS:,}: use narrower patterns"
         )
-    return TopicSelection(tuple(names), tuple(name for name in left_out if name not in names))
+    return Selection(tuple(names), tuple(name for name in left_out if name not in names))
 
 
-def select_exact_names(patterns: Iterable[str]) -> TopicSelection:
+def only_names(patterns: Iterable[str]) -> Selection:
     """Return a selection of names. Raises BadSelection for a pattern.
 
     Jobs that write or resume do not accept patterns, because a pattern could match their results.
@@ -72,10 +72,10 @@ def select_exact_names(patterns: Iterable[str]) -> TopicSelection:
     for each in patterns:
         if exact_name_of(each) is None:
             raise BadSelection(f"{each!r} is a pattern, but this job takes names: use --topic for each topic")
-    return TopicSelection(tuple(dict.fromkeys(patterns)))
+    return Selection(tuple(dict.fromkeys(patterns)))
 
 
-def omitted_topic_warnings(left_out: Sequence[str]) -> list[str]:
+def left_out_warnings(left_out: Sequence[str]) -> list[str]:
     """Return a warning about omitted internal topics; an empty list if there are none."""
     if not left_out:
         return []
@@ -148,7 +148,7 @@ class Topics:
         return {"kafka.bootstrap.servers": self.bootstrap, "subscribe": ",".join(self.names), **clients, **passing}
 
     @property
-    def librdkafka_settings(self) -> dict[str, Any]:
+    def for_librdkafka(self) -> dict[str, Any]:
         """Return settings for librdkafka's clients."""
         return {"log_level": _CRITICAL, "bootstrap.servers": self.bootstrap, **settings_for_librdkafka(self.settings)}
 
@@ -173,9 +173,9 @@ class Topics:
     def ranges(self) -> list[OffsetRange]:
         """Return the existing committed offsets as a range for each non-empty partition."""
         with self.cluster() as cluster:
-            return plan_offset_ranges(cluster, source_options(self.options))
+            return planned_ranges(cluster, source_options(self.options))
 
-    def resolved_topics(self) -> "Topics":
+    def selected(self) -> "Topics":
         """Return a copy in which topics replace the patterns among `names`.
 
         Raises BadSelection and the errors of `partitions`.
@@ -183,7 +183,7 @@ class Topics:
         if not self.names:
             raise BadSelection("no topics: use --topic with a name or a pattern, or --all-topics")
         with self.cluster() as cluster:
-            found = select_topics(cluster, self.names)
+            found = selection(cluster, self.names)
         return replace(self, names=found.names, left_out=found.left_out)
 
     def open_transactions(self) -> list[str]:

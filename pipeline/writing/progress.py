@@ -50,7 +50,7 @@ def progress_group(group_id: str, client: Mapping[str, str]) -> Iterator[Consume
         consumer.close()
 
 
-def read_progress(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, WriteProgress]:
+def progress_in(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, WriteProgress]:
     """Return the progress of the partitions that have any. Raises KafkaException."""
     wanted = [ClientPartition(of.topic, of.partition) for of in partitions]
     end = time.monotonic() + SECONDS

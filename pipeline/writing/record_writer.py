@@ -7,8 +7,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as CommittedOffset
 
-from sluicegate.dead_letters.delivery_reports import serve_delivery_reports
-from sluicegate.dead_letters.writable import unwritable_reason
+from sluicegate.dead_letters.delivery_reports import serve
+from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.pipeline.kafka.cluster import TopicPartition
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.source.topics import Topics
@@ -35,7 +35,7 @@ def require_no_obstacles(obstacles: Collection[str], why: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteSettings:
+class Writing:
     """The settings for writing a partition's records.
 
     `group_id` is the group that stores their progress. `largest_batch` is the topics' maximum batch size (bytes).
@@ -65,11 +65,11 @@ TRANSACTION_TIMEOUT_MS = 60_000
 """A broker aborts a transaction that stays open longer than this."""
 
 
-def librdkafka_writer(of: TopicPartition, writing: WriteSettings, consumer: Consumer) -> "LibrdkafkaWriter":
+def librdkafka_writer(of: TopicPartition, writing: Writing, consumer: Consumer) -> "LibrdkafkaWriter":
     """Return a writer for a partition's records. `consumer` belongs to the group that stores their progress."""
     producer = Producer(
         {
-            **writing.topics.librdkafka_settings,
+            **writing.topics.for_librdkafka,
             "transactional.id": transactional_id(of, writing.group_id),
             "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
             "compression.type": writing.codec,
@@ -107,7 +107,7 @@ class LibrdkafkaWriter:
         self, to: TopicPartition, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers
     ) -> None:
         """Queue a record. `timestamp` is in ms. Raises CannotWriteTopic if librdkafka would change the record."""
-        if (reason := unwritable_reason(timestamp, headers)) is not None:
+        if (reason := why_unwritable(timestamp, headers)) is not None:
             raise CannotWriteTopic(f"a record for {to}: {reason}")
         carried: list[Any] = [(name.decode(), held) for name, held in headers]
         while True:
@@ -117,11 +117,11 @@ class LibrdkafkaWriter:
                 )
                 return
             except BufferError:
-                serve_delivery_reports(lambda: self._producer.poll(0.1), self._failed)
+                serve(lambda: self._producer.poll(0.1), self._failed)
 
     def commit(self, reached: CommittedOffset) -> None:
         """Wait until the broker has stored all records, then commit the offset and the transaction."""
-        serve_delivery_reports(lambda: self._producer.flush(SECONDS), self._failed)
+        serve(lambda: self._producer.flush(SECONDS), self._failed)
         if self._failed:
             raise KafkaException(self._failed[0])
         self._producer.send_offsets_to_transaction([reached], self._group, SECONDS)

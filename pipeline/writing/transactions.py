@@ -12,14 +12,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, read_progress
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, progress_in
 from sluicegate.pipeline.writing.record_writer import (
     MOST_BYTES,
     MOST_RECORDS,
     CannotWriteTopic,
     Headers,
     LibrdkafkaWriter,
-    WriteSettings,
+    Writing,
     librdkafka_writer,
 )
 
@@ -30,12 +30,12 @@ _FENCED = frozenset(
 
 
 @contextmanager
-def transactions(of: TopicPartition, writing: WriteSettings) -> Iterator["Transactions"]:
+def transactions(of: TopicPartition, writing: Writing) -> Iterator["Transactions"]:
     """Open transactions for a partition's records. An error aborts the open transaction. Raises CannotWriteTopic."""
     failures = _Failures(of, writing)
     with ExitStack() as opened:
         with failures:
-            consumer = opened.enter_context(progress_group(writing.group_id, writing.topics.librdkafka_settings))
+            consumer = opened.enter_context(progress_group(writing.group_id, writing.topics.for_librdkafka))
             writer = librdkafka_writer(of, writing, consumer)
         found = Transactions(of, writer, consumer, failures)
         try:
@@ -48,7 +48,7 @@ def transactions(of: TopicPartition, writing: WriteSettings) -> Iterator["Transa
 class _Failures:
     """Converts errors of a writer or of the group's consumer to CannotWriteTopic."""
 
-    def __init__(self, of: TopicPartition, writing: WriteSettings) -> None:
+    def __init__(self, of: TopicPartition, writing: Writing) -> None:
         self._of = of
         self._writing = writing
 
@@ -89,7 +89,7 @@ class Transactions:
     def before(self) -> WriteProgress | None:
         """Return the progress of earlier runs; None if there is none."""
         with self._failures:
-            return read_progress(self._consumer, [self._of]).get(self._of)
+            return progress_in(self._consumer, [self._of]).get(self._of)
 
     def begin(self) -> None:
         """Begin the next transaction."""

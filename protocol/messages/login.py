@@ -59,11 +59,11 @@ class SaslAuthenticationFailed(Exception):
     """Raised if the broker rejects the login. The message is the broker's, or describes its invalid response."""
 
 
-class BrokerOffersNoLogin(SaslAuthenticationFailed):
+class LoginNotOffered(SaslAuthenticationFailed):
     """Raised if the broker accepts no logins at all."""
 
 
-class LoginTokenRejected(SaslAuthenticationFailed):
+class TokenNotAccepted(SaslAuthenticationFailed):
     """Raised if the broker rejects the token. It may accept another one."""
 
 
@@ -73,7 +73,7 @@ class LoginExchange:
     def __init__(self, login: PasswordLogin | TokenLogin) -> None:
         self._steps = _steps(login)
 
-    def first_message(self) -> LoginRequest:
+    def first(self) -> LoginRequest:
         """Return the first request."""
         return next(self._steps)
 
@@ -100,7 +100,7 @@ def _steps(login: PasswordLogin | TokenLogin) -> _Steps:
     if handshake["error_code"]:
         offered = _shown(", ".join(handshake["mechanisms"]))
         if not offered:
-            raise BrokerOffersNoLogin("the broker offers no SASL here; is this the plaintext listener?")
+            raise LoginNotOffered("the broker offers no SASL here; is this the plaintext listener?")
         raise SaslAuthenticationFailed(f"the broker offers {offered}, not {login.mechanism}")
     if isinstance(login, TokenLogin):
         yield from _bearer(login)
@@ -124,9 +124,9 @@ def _bearer(login: TokenLogin) -> _Steps:
             yield from _authenticate(b"\1")
     except SaslAuthenticationFailed as error:
         if not reason:
-            raise LoginTokenRejected(str(error)) from error
+            raise TokenNotAccepted(str(error)) from error
     if reason:
-        raise LoginTokenRejected(f"the broker does not accept the token: {_shown(reason.decode(errors='replace'))}")
+        raise TokenNotAccepted(f"the broker does not accept the token: {_shown(reason.decode(errors='replace'))}")
 
 
 def _scram(login: PasswordLogin) -> _Steps:
@@ -134,8 +134,8 @@ def _scram(login: PasswordLogin) -> _Steps:
 
     try:
         scram = ScramClient([login.mechanism], login.username, login.password)
-        first_message = yield from _authenticate(scram.get_client_first().encode())
-        scram.set_server_first(first_message.decode())
+        first = yield from _authenticate(scram.get_client_first().encode())
+        scram.set_server_first(first.decode())
         if int(scram.iterations) > _MAX_ITERATIONS:
             raise SaslAuthenticationFailed(
                 f"the broker requires {scram.iterations} hashes of the password, more than {_MAX_ITERATIONS}"

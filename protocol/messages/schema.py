@@ -20,9 +20,9 @@ from sluicegate.protocol.messages.wire_types import (
     Body,
     BodyField,
     Items,
-    LengthPrefixed,
     MessageReader,
     Optional,
+    Sized,
     TaggedField,
 )
 
@@ -75,7 +75,7 @@ class Field:
     tag: int | None = None
     default: Any = _REQUIRED
 
-    def exists_in_version(self, version: int) -> bool:
+    def exists_in(self, version: int) -> bool:
         """Return whether `version` contains this field."""
         return self.since <= version <= self.until
 
@@ -103,7 +103,7 @@ class MessageSchema:
         self.fields = fields
         self._compiled: dict[int, Construct] = {}
 
-    def construct_for_version(self, version: int) -> Construct:
+    def at(self, version: int) -> Construct:
         """Return the construct for one version. Raises SchemaMisuse for a version outside `versions`."""
         if version not in self._compiled:
             if version not in self.versions:
@@ -120,7 +120,7 @@ class MessageSchema:
         Raises MalformedMessage if the body is truncated or invalid, if bytes follow it, or if it has more than
         `max_elements` array items and tagged fields in total.
         """
-        value, end = _parse(self.construct_for_version(version), data, self.name, version, max_elements)
+        value, end = _parse(self.at(version), data, self.name, version, max_elements)
         if end != len(data):
             raise MalformedMessage(f"{self.name} v{version}: {len(data) - end} bytes after its end")
         return value
@@ -129,11 +129,11 @@ class MessageSchema:
         self, data: bytes | bytearray | memoryview, version: int, max_elements: int = DEFAULT_MAX_ELEMENTS
     ) -> tuple[Value, int]:
         """Parse a body that further bytes may follow. Return it and its size. Raises MalformedMessage like `parse`."""
-        return _parse(self.construct_for_version(version), data, self.name, version, max_elements)
+        return _parse(self.at(version), data, self.name, version, max_elements)
 
     def build(self, value: Mapping[str, Any], version: int) -> bytes:
         """Return the encoded body. Raises SchemaMisuse for a value that this version cannot represent."""
-        return _build(self.construct_for_version(version), value, self.name, version)
+        return _build(self.at(version), value, self.name, version)
 
 
 def _parse(
@@ -158,7 +158,7 @@ def _build(schema: Construct, value: Mapping[str, Any], name: str, version: int)
 def _body(fields: tuple[Field, ...], version: int, flexible: bool) -> Body:
     plain, tagged = [], {}
     for field in fields:
-        if not field.exists_in_version(version):
+        if not field.exists_in(version):
             continue
         wire = _wire(field.kind, version, flexible, nullable=version >= field.nullable_since)
         default = () if field.default is _REQUIRED else (field.default,)
@@ -178,9 +178,9 @@ def _wire(kind: Kind, version: int, flexible: bool, nullable: bool) -> Construct
             body = _body(fields, version, flexible)
             return Optional(body) if nullable else body
         case Primitive("string"):
-            return LengthPrefixed(2, compact=flexible, nullable=nullable, text=True)
+            return Sized(2, compact=flexible, nullable=nullable, text=True)
         case Primitive("bytes" | "records"):
-            return LengthPrefixed(4, compact=flexible, nullable=nullable, text=False)
+            return Sized(4, compact=flexible, nullable=nullable, text=False)
         case Primitive("bool"):
             return _BOOL
         case Primitive("uuid"):

@@ -44,7 +44,7 @@ class MessageReader(BytesIO):
         """Return how many bytes remain unread."""
         return self.size - self.tell()
 
-    def count_elements(self, count: int, smallest: int, path: str) -> None:
+    def take_elements(self, count: int, smallest: int, path: str) -> None:
         """Count elements of at least `smallest` bytes each, before they are read.
 
         Raises an error if there are too many.
@@ -109,7 +109,7 @@ class _Counted(Construct):  # type: ignore[misc]  # construct ships no types
         self._prefix._build((-1 if length is None else length) + self._bias, stream, context, path)
 
 
-class LengthPrefixed(_Counted):
+class Sized(_Counted):
     """A string (UTF-8) or bytes, preceded by their length."""
 
     def __init__(self, prefix_bytes: int, compact: bool, nullable: bool, text: bool) -> None:
@@ -149,7 +149,7 @@ class Items(_Counted):
         count = self._read_length(stream, context, path)
         if count is None:
             return None
-        stream.count_elements(count, self._smallest_item, path)
+        stream.take_elements(count, self._smallest_item, path)
         return [self._item._parsereport(stream, context, path) for _ in range(count)]
 
     def _build(self, obj: list[Any] | None, stream: BytesIO, context: Any, path: str) -> Any:
@@ -228,7 +228,7 @@ class Body(Construct):  # type: ignore[misc]  # construct ships no types
         value.update({field.name: field.default for field in tagged.values()})
         unknown = {}
         count = VARINT._parsereport(stream, context, path)
-        stream.count_elements(count, _SMALLEST_TAGGED_FIELD, path)
+        stream.take_elements(count, _SMALLEST_TAGGED_FIELD, path)
         for _ in range(count):
             tag = VARINT._parsereport(stream, context, path)
             data = stream.read_data(VARINT._parsereport(stream, context, path), path)

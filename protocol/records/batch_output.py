@@ -6,7 +6,7 @@ The uncompressed payload is never in memory as a whole.
 from crc32c import crc32c
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.compression import PIECE_BYTES, create_compressor
+from sluicegate.protocol.records.codecs.compression import PIECE_BYTES, compressor_of
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import HEADER, HEADER_BYTES, LOG_OVERHEAD_BYTES, RecordBatch
 
@@ -27,7 +27,7 @@ class BatchOutput:
     def __init__(self, batch: RecordBatch, most_bytes: int, most_plain_bytes: int, budget: DecompressionBudget) -> None:
         self.plain = bytearray()
         self._batch = batch
-        self._compressor = create_compressor(Codec(batch.codec_id))
+        self._compressor = compressor_of(Codec(batch.codec_id))
         self._made = bytearray(HEADER_BYTES)
         self._most_bytes = most_bytes
         self._plain_left = most_plain_bytes
@@ -41,7 +41,7 @@ class BatchOutput:
             del plain[:PIECE_BYTES]
             self._grow(PIECE_BYTES, self._compressor.add(piece))
 
-    def finish_batch(self, base_timestamp: int, max_timestamp: int) -> bytes:
+    def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
         """Return the whole batch. Raises the same errors as `flush`.
 
         Count, offsets, attributes, producer id, epoch and sequence are those of the original batch.
@@ -63,7 +63,7 @@ class BatchOutput:
         before = (batch.base_offset, len(made) - LOG_OVERHEAD_BYTES, batch.partition_leader_epoch, batch.magic)
         HEADER.pack_into(made, 0, *before, 0, *fields)
         HEADER.pack_into(made, 0, *before, crc32c(memoryview(made)[_CRC_COVERS_FROM:]), *fields)
-        self._budget.count_work(len(made))
+        self._budget.worked(len(made))
         return bytes(made)
 
     def _grow(self, plain_bytes: int, compressed: bytes) -> None:
@@ -71,4 +71,4 @@ class BatchOutput:
         self._made += compressed
         if self._plain_left < 0 or len(self._made) > self._most_bytes:
             raise BatchTooLarge
-        self._budget.count_work(plain_bytes * self._compressor.work)
+        self._budget.worked(plain_bytes * self._compressor.work)

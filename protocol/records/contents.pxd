@@ -56,7 +56,7 @@ cdef class RecordContents:
 
 
 @cython.final
-cdef class ExtractedRecord:
+cdef class TakenRecord:
     cdef readonly Py_ssize_t index
     cdef readonly int64_t timestamp
     cdef readonly object why
@@ -66,7 +66,7 @@ cdef class ExtractedRecord:
 
 
 @cython.final
-cdef class ExtractedRecords:
+cdef class TakenRecords:
     cdef readonly list records
     cdef readonly int64_t size
 
@@ -75,7 +75,7 @@ cdef class ExtractedRecords:
     cursor=Cursor, records=list, held=int64_t, index=Py_ssize_t, delta=uint64_t, key_size=int64_t, value_size=int64_t,
     left=int64_t, size=int64_t, headers=list,
 )
-cpdef extract_matching_records(
+cpdef take_records(
     data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count, int64_t base_timestamp, DecompressedStream pieces,
     DecompressionBudget budget, wanted, int64_t most_bytes, time_of_all=*,
 )

@@ -2,7 +2,7 @@
 
 It requires batches of magic 2 whose records were scanned before (`sluicegate.protocol.records.scan`) and follow the
 format. It only reads forward, across the pieces of a decompressed payload. In memory are one piece, and the selected
-parts of one record (`RecordContents`) or the extracted records (`extract_matching_records`).
+parts of one record (`RecordContents`) or the extracted records (`take_records`).
 
 Compiled with the types in contents.pxd if a C compiler is installed.
 """
@@ -13,11 +13,7 @@ from typing import Any
 from sluicegate.protocol.integers import ALL_64, SIGN_64
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimit,
-)
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.scan import Cursor
 
 MOST_HEADERS = 10_000
@@ -117,7 +113,7 @@ class RecordContents:
         self._wants_key, self._wants_value, self._wants_headers = wants_key, wants_value, wants_headers
 
     def read_next(self) -> bool:
-        """Read the next record. Return whether there is one. Raises BatchLimitExceeded and the errors of `budget`."""
+        """Read the next record. Return whether there is one. Raises OverLimit and the errors of `budget`."""
         if self._left <= 0:
             return False
         cursor = self._cursor
@@ -148,7 +144,7 @@ class RecordContents:
         if cursor.failed:
             raise RuntimeError("records that followed the format no longer do")
         work = _RECORD_WORK + (self.key_size if self.key_size > 0 else 0)
-        self._budget.count_work(work + (self.value_size if self.value_size > 0 else 0))
+        self._budget.worked(work + (self.value_size if self.value_size > 0 else 0))
         return True
 
     def _read_headers(self) -> None:
@@ -170,10 +166,10 @@ class RecordContents:
             self.header_bytes += size if size > 0 else 0
             if is_wanted:
                 found.append((name, self._taken(size)))
-                self._budget.count_work(_TAKEN_HEADER_WORK)
+                self._budget.worked(_TAKEN_HEADER_WORK)
             else:
                 cursor.skip(size)
-            self._budget.count_work(_HEADER_WORK)
+            self._budget.worked(_HEADER_WORK)
             left -= 1
         if self._wants_headers:
             self.headers = tuple(found)
@@ -183,7 +179,7 @@ class RecordContents:
         if size < 0:
             return None
         wanted = size if size < self._most_bytes else self._most_bytes
-        self._budget.check_record_memory(wanted)
+        self._budget.check_held(wanted)
         cursor = self._cursor
         at = cursor.position
         if size <= cursor.end - at:
@@ -196,7 +192,7 @@ class RecordContents:
     def _gathered(self, size: int) -> bytes:
         """Return the next `size` bytes like `_taken`, for a part that spans several pieces."""
         if size > self._window_bytes:
-            raise BatchLimitExceeded(PayloadLimit.WINDOW, self._window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
         found = bytearray()
         while True:
@@ -210,11 +206,11 @@ class RecordContents:
                 return b""
 
 
-class ExtractedRecordsTooLarge(Exception):
+class TooMuch(Exception):
     """Raised if the extracted records need more memory than is allowed."""
 
 
-class ExtractedRecord:
+class TakenRecord:
     """A record as it arrived, and the reason `why` it was taken. `timestamp` is in ms.
 
     This is a plain class, because there are many records.
@@ -231,15 +227,15 @@ class ExtractedRecord:
         self.headers = headers
 
 
-class ExtractedRecords:
+class TakenRecords:
     """The taken records, in the batch's order, and their approximate memory (bytes)."""
 
-    def __init__(self, records: list[ExtractedRecord], size: int) -> None:
+    def __init__(self, records: list[TakenRecord], size: int) -> None:
         self.records = records
         self.size = size
 
 
-def extract_matching_records(
+def take_records(
     data: Piece,
     start: int,
     end: int,
@@ -250,15 +246,14 @@ def extract_matching_records(
     wanted: WhyTaken,
     most_bytes: int,
     time_of_all: int | None = None,
-) -> ExtractedRecords | None:
+) -> TakenRecords | None:
     """Return the selected ones of `count` records in data[start:end] and in the `pieces` after it, if any.
 
     `time_of_all` is the timestamp (ms) of all records, or None if the batch does not set one. Returns None if the
-    records do not follow the format. Raises ExtractedRecordsTooLarge for more than `most_bytes`, BatchLimitExceeded and
-    Abandoned.
+    records do not follow the format. Raises TooMuch for more than `most_bytes`, OverLimit and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, budget)
-    records: list[ExtractedRecord] = []
+    records: list[TakenRecord] = []
     held = 0
     index = 0
     while index < count:
@@ -278,7 +273,7 @@ def extract_matching_records(
             while left > 0 and not cursor.failed:
                 cursor.skip(cursor.varint())
                 cursor.skip(cursor.varint())
-                budget.count_work(1)
+                budget.worked(1)
                 left -= 1
         else:
             held += RECORD_BYTES
@@ -297,21 +292,21 @@ def extract_matching_records(
                 size = cursor.varint()
                 held += _checked(size, held, most_bytes)
                 headers.append((name or b"", _bytes_of(cursor, size)))
-                budget.count_work(_RECORD_WORK)
+                budget.worked(_RECORD_WORK)
                 left -= 1
-            records.append(ExtractedRecord(index, time, why, key, value, headers))
+            records.append(TakenRecord(index, time, why, key, value, headers))
         if cursor.failed or left < 0:
             return None
-        budget.count_work(_RECORD_WORK)
+        budget.worked(_RECORD_WORK)
         index += 1
-    return ExtractedRecords(records, held)
+    return TakenRecords(records, held)
 
 
 def _checked(size: int, held: int, most_bytes: int) -> int:
-    """Return `size` (0 for null) if there is memory for this many bytes. Raises ExtractedRecordsTooLarge."""
+    """Return `size` (0 for null) if there is memory for this many bytes. Raises TooMuch."""
     more = max(size, 0)
     if held + more > most_bytes:
-        raise ExtractedRecordsTooLarge
+        raise TooMuch
     return more
 
 

@@ -29,7 +29,7 @@ from sluicegate.protocol.records.record_batch import (
     RecordBatch,
     next_batch_end,
 )
-from sluicegate.protocol.records.writing import NO_PRODUCER, NewRecord, encode_record
+from sluicegate.protocol.records.writing import NO_PRODUCER, NewRecord, encoded_record
 
 _NO_LEADER = -1
 # The cost of writing a record, in bytes of work.
@@ -40,7 +40,7 @@ class NegativeTimestamp(Exception):
     """Raised for a timestamp before 1970 other than -1. A broker's conversion fails for it."""
 
 
-class MaximumBatchSizes:
+class BatchSizes:
     """The maximum sizes (bytes) of a converted batch, its uncompressed payload, and a message that spans pieces."""
 
     def __init__(self, batch: int, payload: int, window: int) -> None:
@@ -53,13 +53,13 @@ def convert_messages(
     records: memoryview,
     count: int,
     opens: Callable[[Message], DecompressedStream],
-    most: MaximumBatchSizes,
+    most: BatchSizes,
     budget: DecompressionBudget,
 ) -> bytes:
     """Return a batch of magic 2 with the `count` messages in a valid set.
 
-    `opens` decompresses a wrapper's value. Raises NegativeTimestamp, BatchTooLarge, BatchLimitExceeded, and the errors
-    of the budget.
+    `opens` decompresses a wrapper's value. Raises NegativeTimestamp, BatchTooLarge, OverLimit, and the errors of the
+    budget.
     """
     end = next_batch_end(records, 0)
     assert end is not None  # a set without a message is not converted
@@ -78,8 +78,8 @@ def convert_messages(
         if messages.index == 0:
             base = time
         latest = max(latest, time)
-        output.plain += encode_record(NewRecord(time, messages.key, messages.value), messages.index, base)
+        output.plain += encoded_record(NewRecord(time, messages.key, messages.value), messages.index, base)
         if len(output.plain) >= PIECE_BYTES:
             output.flush()
-        budget.count_work(_RECORD_WORK)
-    return output.finish_batch(base, latest)
+        budget.worked(_RECORD_WORK)
+    return output.finished(base, latest)

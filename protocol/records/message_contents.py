@@ -39,7 +39,7 @@ class MessageContents:
         self.header_count = self.header_bytes = 0
 
     def read_next(self) -> bool:
-        """Read the next message. Return whether there is one. Raises BatchLimitExceeded and the errors of `budget`."""
+        """Read the next message. Return whether there is one. Raises OverLimit and the errors of `budget`."""
         message = self._message
         if self._stream is not None:
             if not self._stream.read_next():
@@ -61,11 +61,11 @@ class MessageContents:
             self.key = self._taken(data, key_end - max(self.key_size, 0), self.key_size)
         if self._wanted.value:
             self.value = self._taken(data, value_at, self.value_size)
-        self._budget.count_work(_MESSAGE_WORK + message.end - message.start)
+        self._budget.worked(_MESSAGE_WORK + message.end - message.start)
         return True
 
     def _taken(self, data: memoryview, at: int, size: int) -> bytes | None:
         if size < 0:
             return None
-        self._budget.check_record_memory(size)
+        self._budget.check_held(size)
         return bytes(data[at : at + size])

@@ -47,7 +47,7 @@ cdef class Message:
 @cython.locals(computed=int64_t)
 cpdef bint has_crc(view, const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t end) except -1
 
-cpdef int64_t message_size_at(const uint8_t[::1] data, Py_ssize_t start) except -1
+cpdef int64_t size_of_message(const uint8_t[::1] data, Py_ssize_t start) except -1
 
 @cython.final
 cdef class MessageStream:

@@ -11,11 +11,7 @@ from isal.isal_zlib import crc32
 
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimit,
-)
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
 OVERHEAD_BYTES = 12
@@ -38,7 +34,7 @@ _SIGN_32 = 0x8000_0000
 _LOW_32 = 0xFFFF_FFFF
 
 
-class InvalidMessageSize(Exception):
+class BrokenMessage(Exception):
     """Raised if the sizes in a message do not fit its bytes."""
 
 
@@ -65,9 +61,9 @@ class Message:
         self.value_size = -1
 
     def read(self, data: memoryview, start: int, end: int) -> None:
-        """Read the message at data[start:end]. Raises InvalidMessageSize."""
+        """Read the message at data[start:end]. Raises BrokenMessage."""
         if end - start < _BEHIND_ATTRIBUTES:
-            raise InvalidMessageSize("a message ends too early")
+            raise BrokenMessage("a message ends too early")
         self.start = start
         self.end = end
         self.offset = _int64_at(data, start)
@@ -80,7 +76,7 @@ class Message:
         position = start + _BEHIND_ATTRIBUTES
         if self.magic > 0:
             if end - position < _TIMESTAMP_BYTES:
-                raise InvalidMessageSize("a message ends too early")
+                raise BrokenMessage("a message ends too early")
             self.timestamp = _int64_at(data, position)
             position += _TIMESTAMP_BYTES
         self.key_size = _size_at(data, position, end)
@@ -105,7 +101,7 @@ class Message:
 
 
 def read_message(data: memoryview, start: int, end: int) -> Message:
-    """Return the message at data[start:end], which includes its offset and size. Raises InvalidMessageSize."""
+    """Return the message at data[start:end], which includes its offset and size. Raises BrokenMessage."""
     message = Message()
     message.read(data, start, end)
     return message
@@ -120,12 +116,10 @@ def has_crc(view: memoryview, data: memoryview, start: int, end: int) -> bool:
 
 
 def inner_messages(data: memoryview) -> list[Message]:
-    """Return the messages in a decompressed wrapper, without a truncated message at the end. Raises
-    InvalidMessageSize.
-    """
+    """Return the messages in a decompressed wrapper, without a truncated message at the end. Raises BrokenMessage."""
     messages, start = [], 0
     while len(data) - start >= _OVERHEAD_BYTES:
-        end = start + _OVERHEAD_BYTES + message_size_at(data, start)
+        end = start + _OVERHEAD_BYTES + size_of_message(data, start)
         if end > len(data):
             break
         messages.append(read_message(data, start, end))
@@ -133,11 +127,11 @@ def inner_messages(data: memoryview) -> list[Message]:
     return messages
 
 
-def message_size_at(data: memoryview, start: int) -> int:
-    """Return the value of a message's size field. Raises InvalidMessageSize if it is smaller than a header."""
+def size_of_message(data: memoryview, start: int) -> int:
+    """Return the value of a message's size field. Raises BrokenMessage if it is smaller than a header."""
     size = _int32_at(data, start + _SIZE_AT)
     if size < _MIN_MESSAGE_BYTES:
-        raise InvalidMessageSize(f"a message of {size} bytes is shorter than its header")
+        raise BrokenMessage(f"a message of {size} bytes is shorter than its header")
     return size
 
 
@@ -156,12 +150,10 @@ class MessageStream:
         self._take(b"")
 
     def read_next(self) -> bool:
-        """Read the next whole message. Return whether there is one. Raises InvalidMessageSize, BatchLimitExceeded and
-        Abandoned.
-        """
+        """Read the next whole message. Return whether there is one. Raises BrokenMessage, OverLimit and Abandoned."""
         if self._end - self._position < _OVERHEAD_BYTES and not self._gather(_OVERHEAD_BYTES):
             return False
-        size = _OVERHEAD_BYTES + message_size_at(self._data, self._position)
+        size = _OVERHEAD_BYTES + size_of_message(self._data, self._position)
         if self._end - self._position < size and not self._gather(size):
             return False
         self.message.read(self._data, self._position, self._position + size)
@@ -191,7 +183,7 @@ class MessageStream:
         gathered = bytearray(self._view[self._position : self._end])
         while len(gathered) < size:
             if len(gathered) > self._window_bytes:
-                raise BatchLimitExceeded(PayloadLimit.WINDOW, self._window_bytes)
+                raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
             piece = self._following()
             if piece is None:
                 return False
@@ -217,12 +209,12 @@ class MessageStream:
 
 
 def _size_at(data: memoryview, position: int, end: int) -> int:
-    """Return the size of a key or value, or -1 for null. Raises InvalidMessageSize."""
+    """Return the size of a key or value, or -1 for null. Raises BrokenMessage."""
     if end - position < _SIZE_BYTES:
-        raise InvalidMessageSize("a message ends too early")
+        raise BrokenMessage("a message ends too early")
     size = _int32_at(data, position)
     if size > end - position - _SIZE_BYTES:
-        raise InvalidMessageSize("a key or value is longer than its message")
+        raise BrokenMessage("a key or value is longer than its message")
     return max(size, -1)
 
 

@@ -12,7 +12,7 @@ from struct import Struct
 
 from crc32c import crc32c
 
-from sluicegate.protocol.errors import ErrorCode, ProtocolViolation
+from sluicegate.protocol.errors import ErrorCode, SenderError
 
 HEADER = Struct(">qiibIhiqqqhii")
 
@@ -39,7 +39,7 @@ NO_TIMESTAMP = -1
 MAGIC_2 = 2
 
 
-class CorruptBatch(ProtocolViolation):
+class CorruptBatch(SenderError):
     """Raised if a broker cannot find the end of a damaged batch. `code` and the message are the broker's."""
 
     def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
@@ -122,7 +122,7 @@ def magic_at(data: memoryview, start: int) -> int:
     return magic - 256 if magic > 127 else magic
 
 
-def base_timestamp_of(records: memoryview | None) -> int | None:
+def base_time_of(records: memoryview | None) -> int | None:
     """Return the first batch's base timestamp (ms).
 
     Returns None if there is no batch, or if it is a message of magic 0 or 1.
@@ -138,7 +138,7 @@ def attributes_low_byte(data: memoryview, start: int) -> int:
     return data[start + _CRC_COVERS_FROM + 1]
 
 
-def first_batch_is_transactional(data: memoryview) -> bool:
+def opens_transactional(data: memoryview) -> bool:
     """Return whether the first batch is transactional (magic 2). Raises the errors of `next_batch_end`."""
     if next_batch_end(data, 0) is None or data[_MAGIC_AT] != 2:
         return False

@@ -19,11 +19,7 @@ from sluicegate.protocol.records.batch_output import BatchOutput
 from sluicegate.protocol.records.codecs.codec import Piece
 from sluicegate.protocol.records.codecs.compression import PIECE_BYTES
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimit,
-)
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimit
 from sluicegate.protocol.records.scan import Cursor
 
 _SIGN_64 = SIGN_64
@@ -110,7 +106,7 @@ class RecordReader:
     def read_next(self) -> bool:
         """Read the next record. Return whether there is one.
 
-        Raises CannotRewrite, BatchLimitExceeded, and the errors of the budget.
+        Raises CannotRewrite, OverLimit, and the errors of the budget.
         """
         cursor = self._cursor
         if self.index + 1 >= self._count:
@@ -122,7 +118,7 @@ class RecordReader:
         self.is_padded = self.is_padded or cursor.padded
         if cursor.failed or length < 0:
             raise CannotRewrite("its payload is not exactly its records")
-        self._budget.check_record_memory(length)
+        self._budget.check_held(length)
         if length > cursor.end - cursor.position:
             self._read_within(Cursor(self._gathered(length), 0, length))
         else:
@@ -130,7 +126,7 @@ class RecordReader:
             cursor.end, cursor.pieces = cursor.position + length, None
             self._read_within(cursor)
             cursor.end, cursor.pieces = end, pieces
-        self._budget.count_work(_RECORD_WORK + length)
+        self._budget.worked(_RECORD_WORK + length)
         return True
 
     def _read_within(self, cursor: Cursor) -> None:
@@ -175,13 +171,13 @@ class RecordReader:
                     if _begins(cursor, at, size, prefix):
                         self.is_watched = True
             cursor.skip(cursor.varint())
-            self._budget.count_work(_HEADER_WORK)
+            self._budget.worked(_HEADER_WORK)
             left -= 1
 
     def _gathered(self, length: int) -> bytearray:
         """Return a record that spans several pieces."""
         if length > self._window_bytes:
-            raise BatchLimitExceeded(PayloadLimit.WINDOW, self._window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self._window_bytes)
         cursor = self._cursor
         found = bytearray()
         while True:
@@ -232,9 +228,9 @@ class RecordReader:
                     _put_varint(found, len(name))
                     found += name
                     copied = cursor.position
-                    self._budget.count_work(_NEW_HEADER_WORK)
+                    self._budget.worked(_NEW_HEADER_WORK)
             cursor.skip(cursor.varint())
-            self._budget.count_work(_HEADER_WORK)
+            self._budget.worked(_HEADER_WORK)
             left -= 1
         found += self._source[copied : cursor.position]
         return bytes(found)
@@ -251,7 +247,7 @@ class RecordReader:
             at = cursor.position
             cursor.skip(size)
             found.append((name, bytes(self._source[at : cursor.position]) if size >= 0 else None))
-            self._budget.count_work(_NEW_HEADER_WORK)
+            self._budget.worked(_NEW_HEADER_WORK)
             left -= 1
         return tuple(found)
 
@@ -332,8 +328,8 @@ def rewrite_records(
     """Write a batch's records with the changes that `ask` returns for each; return None if nothing changes.
 
     Calls `ask` in the order of the records. Nothing is written before the first change, at which the batch is opened
-    again. Raises CannotRewrite, BatchLimitExceeded, BatchTooLarge, and the errors of `ask` and of the budgets of reader
-    and output.
+    again. Raises CannotRewrite, OverLimit, BatchTooLarge, and the errors of `ask` and of the budgets of reader and
+    output.
     """
     record = opens()
     change: RecordChange | None = None
@@ -353,7 +349,7 @@ def rewrite_records(
     return writer
 
 
-def encode_headers(headers: tuple[Header, ...]) -> bytes:
+def encoded(headers: tuple[Header, ...]) -> bytes:
     """Return headers consecutively in the format of a record, without their count."""
     found = bytearray()
     for name, value in headers:

@@ -202,7 +202,7 @@ class Cursor:
     def pause(self) -> None:
         """Let other work run now, and again after `_PAUSE_BYTES` more bytes."""
         if self.budget is not None:
-            self.budget.count_work(min(self.end, _PAUSE_BYTES))
+            self.budget.worked(min(self.end, _PAUSE_BYTES))
         self.pause_at = self.position + _PAUSE_BYTES
 
     def varint(self) -> int:
@@ -415,8 +415,8 @@ def scan_records(
     - `rehearsal`: counts the timestamps outside the window, and decides which of them are bad.
 
     Returns (outcome, records read, largest delta minus earliest_delta of a good record, bad). `bad` is None, the
-    BadRecords that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS. Raises
-    BatchLimitExceeded and Abandoned.
+    BadRecords that keep the first `keep`, or the next record's Ambiguity if the outcome is AMBIGUOUS. Raises OverLimit
+    and Abandoned.
     """
     cursor = Cursor(data, start, end, pieces, budget)
     check_keys = (look_for & _NULL_KEY) != 0

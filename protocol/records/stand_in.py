@@ -51,7 +51,7 @@ def stand_in(batch: memoryview) -> bytes:
     return HEADER.pack(0, _LENGTH, -1, MAGIC_2, _WRONG_CRC, attributes, -1, -1, -1, *producer, 0)
 
 
-def batch_that_breaks_request(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
+def breaking_piece(records: memoryview, give_way: Callable[[], None]) -> bytes | None:
     """Return the batch, or the head of a batch, that makes a broker fail the whole request; None if there is none.
 
     The broker fails because it reads producer ids from all batches before it validates any. `give_way` is called from

@@ -44,19 +44,19 @@ def write_batch(
     base = records[0].timestamp
     latest = max(record.timestamp for record in records)
     count = len(records)
-    payload = b"".join(encode_record(record, offset, base) for offset, record in enumerate(records))
+    payload = b"".join(encoded_record(record, offset, base) for offset, record in enumerate(records))
     header = HEADER.pack(0, 0, _NO_LEADER, MAGIC_2, 0, attributes, count - 1, base, latest, *producer, count)
     budget = DecompressionBudget(_ANY_SIZE, 0, _go_on)
     output = BatchOutput(RecordBatch(memoryview(header), 0, HEADER_BYTES), _ANY_SIZE, _ANY_SIZE, budget)
     output.plain += payload
-    return output.finish_batch(base, latest)
+    return output.finished(base, latest)
 
 
 def _go_on() -> None:
     """Do nothing, because the proxy writes few records of its own."""
 
 
-def encode_record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
+def encoded_record(record: NewRecord, offset: int, base_timestamp: int) -> bytes:
     """Return an encoded record with its length. `offset` is its position in the batch."""
     delta = (record.timestamp - base_timestamp + _HALF) % _ALL - _HALF  # wraps like Java's long
     parts = [b"\0", signed_varint(delta), signed_varint(offset), _sized(record.key), _sized(record.value)]

@@ -15,7 +15,7 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
 from sluicegate.proxy.admin.letters_api import LettersApi
 from sluicegate.proxy.admin.violations_api import ViolationsApi, violations_api
-from sluicegate.proxy.cluster.topics import list_topic_names_blocking
+from sluicegate.proxy.cluster.topics import list_names_now
 from sluicegate.proxy.live.live_snapshot import EVERYTHING
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics
@@ -60,13 +60,13 @@ class ProxyChanges:
         self._reload = reload
         self._loop = loop
         self._shared = shared
-        self.violations = (violations or ViolationsApi(None)).find_response
+        self.violations = (violations or ViolationsApi(None)).find
         self._letters = letters
         self.fleet_metrics = None if shared is None else partial(presence_metrics, shared.presence.view)
 
-    def suspension_lines(self, topic: str) -> list[str]:
+    def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
-        return self._enforcement.suspension_lines(topic)
+        return self._enforcement.lines_about(topic)
 
     def change(self, path: str, query: str, address: str) -> HttpResponse:
         """Make a change for a client at this address, and return its result. Blocks for up to a few seconds."""
@@ -110,7 +110,7 @@ class ProxyChanges:
 
     def dead_letters(self, query: str) -> HttpResponse:
         """Return the dead letters of `admin.dead_letters`. Blocks for up to a few seconds."""
-        return text_response(404, "no configuration") if self._letters is None else self._letters.find_response(query)
+        return text_response(404, "no configuration") if self._letters is None else self._letters.find(query)
 
     def _reloaded(self, query: str) -> HttpResponse:
         if query not in ("", "accept_removed=true"):
@@ -127,7 +127,7 @@ class ProxyChanges:
         return json_response({"outcome": outcome, "problems": list(result.problems), "missing": missing})
 
 
-def create_proxy_changes(
+def changes_of(
     config: Config,
     query: PolicyQuery,
     enforcement: Enforcement,
@@ -139,7 +139,7 @@ def create_proxy_changes(
     policies in force.
     """
 
-    def list_topics_with_traffic() -> list[str]:
+    def with_traffic() -> list[str]:
         try:
             topics = read_state(EVERYTHING)["topics"]
         except (NoStateAvailable, TimeoutError):
@@ -147,9 +147,7 @@ def create_proxy_changes(
         return [each["name"] for each in topics if each["name"] is not None]
 
     loop = asyncio.get_running_loop()
-    topics = KnownTopics(
-        lambda: query.loaded, list_topics_with_traffic, partial(list_topic_names_blocking, config.upstream)
-    )
+    topics = KnownTopics(lambda: query.loaded, with_traffic, partial(list_names_now, config.upstream))
     commit = None if shared is None else shared.commit
     api = EnforcementApi(enforcement, topics, loop, commit, proxy_name(config))
     return ProxyChanges(api, reload, loop, shared, violations_api(config), LettersApi(lambda: query.loaded))

@@ -18,16 +18,16 @@ import h11
 import structlog
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
-from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, invalid_request_response
+from sluicegate.proxy.admin.http_exchange import HttpExchange, Request, rejection_of
 from sluicegate.proxy.admin.responses import AdminPages, all_metrics
 from sluicegate.proxy.network.daemon_thread import DaemonThread
-from sluicegate.proxy.network.listeners import ListenError
+from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.status.status import Status
@@ -63,14 +63,14 @@ def serve(
 
     `snapshot` returns the counters, `read_state` the state for the web UI, and `policy_query` a topic's policy.
     `changes` makes changes to the proxy. `further` contains additional pages, which the program that runs the proxy
-    provides. Raises ListenError.
+    provides. Raises CannotListen.
     """
 
     def make_site() -> "Site":
         from sluicegate.proxy.webui.access import Access  # noqa: PLC0415  # only the web UI needs it
         from sluicegate.proxy.webui.site import Site  # noqa: PLC0415  # only the web UI needs it
 
-        explain = policy_query or PolicyQuery(LoadedConfig(config, Source("configuration"), (), ()))
+        explain = policy_query or PolicyQuery(Loaded(config, Source("configuration"), (), ()))
         access = Access(listen, config.admin.web_ui_token)
         return Site(access, read_state, explain, changes, explain.history.as_json)
 
@@ -85,7 +85,7 @@ def serve(
 
 
 class AdminServer:
-    """Serves requests until `close`. Raises ListenError."""
+    """Serves requests until `close`. Raises CannotListen."""
 
     def __init__(
         self,
@@ -109,11 +109,11 @@ class AdminServer:
         self._web_ui: WebUiServing | None = None
         self._pages = AdminPages(metrics, status, fleet_metrics)
         self._log = structlog.get_logger("sluicegate.admin")
-        self._complaints = OncePerMinute()
+        self._complaints = OnceAMinute()
         try:
             self._listening = _listening_on(address)
         except OSError as error:
-            raise ListenError(address, error) from error
+            raise CannotListen(address, error) from error
         self.port: int = self._listening.getsockname()[1]
         bound = HostPort(address.host, self.port)
         web_ui = {} if make_site is None else {"web_ui": f"{'http' if tls is None else 'https'}://{bound}/"}
@@ -169,7 +169,7 @@ class AdminServer:
             response = await self._response_to(request, connection, exchange)
         except h11.RemoteProtocolError as error:
             connection.has_requested = True
-            response = invalid_request_response(error)
+            response = rejection_of(error)
         if response is not None:
             await exchange.respond(response, without_body)
 
@@ -177,9 +177,7 @@ class AdminServer:
         self, request: Request, connection: AdminConnection, exchange: HttpExchange
     ) -> HttpResponse | None:
         """Return the response, or None if it has already been sent."""
-        found = self._further_page(request) or self._pages.find_response(
-            request.method, request.target, request.headers
-        )
+        found = self._further_page(request) or self._pages.find(request.method, request.target, request.headers)
         if found is None and self._make_site is not None:
             if self._web_ui is None:
                 from sluicegate.proxy.admin.webui_serving import WebUiServing  # noqa: PLC0415  # for the web UI

@@ -67,9 +67,9 @@ class EnforcementApi:
         self._commit = commit
         self._proxy = proxy
 
-    def suspension_lines(self, topic: str) -> list[str]:
+    def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
-        return self._enforcement.suspension_lines(topic)
+        return self._enforcement.lines_about(topic)
 
     def change(self, path: str, query: str, address: str) -> HttpResponse:
         """Make a change for an administrator at `address`, and return all suspensions after the change.
@@ -107,7 +107,7 @@ class EnforcementApi:
             return text_response(409, "scope=cluster requires state.topic in the configuration")
         try:
             if suspension is not None:
-                self._enforcement.check_suspension_limit([topic for topic in topics if topic is not None])
+                self._enforcement.check_room([topic for topic in topics if topic is not None])
             if scope is SuspensionScope.CLUSTER and self._commit is not None:
                 changes = self._changes(topics, suspension, Actor(_ADMIN, address))
                 self._commit(changes, _COMMIT_SECONDS)
@@ -127,15 +127,15 @@ class EnforcementApi:
         def operation(topic: str | None) -> Operation:
             if suspension is None:
                 return ResumeEnforcement(topic)
-            return SuspendEnforcement(topic, suspension.reason, self._enforcement.suspension_end_ms(suspension.seconds))
+            return SuspendEnforcement(topic, suspension.reason, self._enforcement.end_after(suspension.seconds))
 
-        now = self._enforcement.suspension_end_ms(0)
+        now = self._enforcement.end_after(0)
         return [StateChange(uuid4().hex, now, actor, self._proxy, operation(topic)) for topic in topics]
 
     def _matching(self, pattern: str) -> list[str | None]:
         """Return the known topics that match a pattern. Raises NoSuchTopic."""
         suspended = [each.topic for each in self._enforcement.suspensions if each.topic is not None]
-        return list(self._topics.match_topics(pattern, suspended))
+        return list(self._topics.matching(pattern, suspended))
 
     async def _made(self, topics: Sequence[str | None], suspension: _Suspension | None) -> HttpResponse:
         """Change these topics in this proxy only, and return all suspensions once they are in force.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import h11
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.webui.responses import HttpResponse, text_response
 
 _MAX_HEAD_BYTES = 8192
@@ -96,6 +96,6 @@ class HttpExchange:
                 pass
 
 
-def invalid_request_response(error: h11.RemoteProtocolError) -> HttpResponse:
+def rejection_of(error: h11.RemoteProtocolError) -> HttpResponse:
     """Return the response to an invalid request."""
-    return text_response(error.error_status_hint, f"the request is invalid: {truncate_text(str(error))}")
+    return text_response(error.error_status_hint, f"the request is invalid: {cut(str(error))}")

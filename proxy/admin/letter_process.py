@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.config.loading import LoadedConfig
-from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, read_offset_ranges
+from sluicegate.config.loading import Loaded
+from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable, Range, ranges_of
 from sluicegate.dead_letters.formats import LetterReader
-from sluicegate.dead_letters.groups import Group, LetterGroups, possible_group_ids
+from sluicegate.dead_letters.groups import Group, LetterGroups, ids_of
 from sluicegate.dead_letters.letter import Letter, ReadLetter
 from sluicegate.dead_letters.mapped_format import mapped_format
 from sluicegate.dead_letters.reading import read_records
@@ -42,21 +42,21 @@ Lines = Iterator[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class LetterQuery:
+class LetterQuestion:
     """What to read: one topic or, if `topic` is None, the newest records of each configured topic.
 
     The process ends after `seconds`.
     """
 
-    loaded: LoadedConfig
+    loaded: Loaded
     topic: str | None
     seconds: int
 
 
-class TimedLetterReader:
+class LetterDesk:
     """Reads dead letters with the login of `upstream`, at most until `until` (s, monotonic)."""
 
-    def __init__(self, cluster: Cluster, loaded: LoadedConfig, until: float) -> None:
+    def __init__(self, cluster: Cluster, loaded: Loaded, until: float) -> None:
         self._cluster = cluster
         self._loaded = loaded
         self._until = until
@@ -129,9 +129,7 @@ class TimedLetterReader:
         """
         consumer = self._cluster.consumer()
         try:
-            ranges = [
-                each for each in read_offset_ranges(consumer, topic, self._topics[topic]) if each.start < each.end
-            ]
+            ranges = [each for each in ranges_of(consumer, topic, self._topics[topic]) if each.start < each.end]
             of_each = max(1, MOST_LETTERS // max(1, len(ranges)))
             newest = [Range(each.partition, max(each.start, each.end - of_each), each.end) for each in ranges]
             letters, others, size = [], 0, 0
@@ -153,7 +151,7 @@ class TimedLetterReader:
         validator = self._policies.validator()
         counts = {group.id: VerdictCounts(validator) for group in groups}
         for letter in letters:
-            for known in possible_group_ids(letter) & counts.keys():
+            for known in ids_of(letter) & counts.keys():
                 counts[known].add(letter)
         return {name: {"verdicts": _verdicts_json(each), "obstacles": each.obstacles} for name, each in counts.items()}
 
@@ -175,13 +173,13 @@ def main() -> None:
     """Read a question from the standard input, and print the lines of the result."""
     os.nice(_LOW_PRIORITY)
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-    question: LetterQuery = pickle.load(sys.stdin.buffer)  # noqa: S301  # the proxy has written it
+    question: LetterQuestion = pickle.load(sys.stdin.buffer)  # noqa: S301  # the proxy has written it
     signal.alarm(question.seconds)  # ends the process even while it runs a library's code
     until = time.monotonic() + question.seconds / 2  # the rest of the time is for verdicts
     with MemoryFiles() as copies:
         try:
             cluster = Cluster(client_settings(question.loaded.config.upstream, copies))
-            desk = TimedLetterReader(cluster, question.loaded, until)
+            desk = LetterDesk(cluster, question.loaded, until)
             for line in desk.survey() if question.topic is None else desk.groups(question.topic):
                 print(json.dumps(line), flush=True)  # noqa: T201  # the proxy reads it
         except ClusterUnavailable as error:

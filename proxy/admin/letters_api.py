@@ -15,9 +15,9 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
-from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _WAIT_SECONDS = 4.0  # the admin endpoint ends each request within 10 s
 _KEPT_SECONDS = 5.0
@@ -27,21 +27,21 @@ _ADVICE = "allow the proxy's login READ and DESCRIBE on the topic; sluicegate do
 _USAGE = "expected /api/dead-letters, or /api/dead-letters?topic=NAME with a topic of admin.dead_letters"
 _BEGIN = "import sys; sys.path = {path!r}; from sluicegate.proxy.admin.letter_process import main; main()"
 
-AskProcess = Callable[[LoadedConfig, str | None], list[str]]
+AskProcess = Callable[[Loaded, str | None], list[str]]
 """Returns the lines that the process wrote for a topic, or for all topics."""
 
 
 class _Reading:
     """One run of the process. `lines` is None until the process ends."""
 
-    def __init__(self, ask: AskProcess, loaded: LoadedConfig, topic: str | None) -> None:
+    def __init__(self, ask: AskProcess, loaded: Loaded, topic: str | None) -> None:
         self.topic = topic
         self.lines: list[str] | None = None
         self.ended_at = 0.0
         self.end = threading.Event()
         threading.Thread(target=self._run, args=(ask, loaded), name="dead letters", daemon=True).start()
 
-    def _run(self, ask: AskProcess, loaded: LoadedConfig) -> None:
+    def _run(self, ask: AskProcess, loaded: Loaded) -> None:
         lines: list[str] = []
         try:
             lines = ask(loaded, self.topic)
@@ -62,15 +62,15 @@ class LettersApi:
     """
 
     def __init__(
-        self, loaded: Callable[[], LoadedConfig], ask: AskProcess | None = None, wait_seconds: float = _WAIT_SECONDS
+        self, loaded: Callable[[], Loaded], ask: AskProcess | None = None, wait_seconds: float = _WAIT_SECONDS
     ) -> None:
         self._loaded = loaded
-        self._ask = ask or run_letter_process
+        self._ask = ask or ask_process
         self._wait_seconds = wait_seconds
         self._changing = threading.Lock()
         self._reading: _Reading | None = None
 
-    def find_response(self, query: str) -> HttpResponse:
+    def find(self, query: str) -> HttpResponse:
         """Return the topics, or a topic's groups.
 
         Blocks for up to a few seconds. If the letters cannot be read, the result is null and `problem` gives the
@@ -85,8 +85,8 @@ class LettersApi:
         if not topics:
             return _unknown("admin.dead_letters names no topic", "name the topics to show, and restart the proxy")
         try:
-            check_client_library("admin.dead_letters")
-        except ClientLibraryMissing as error:
+            check_client("admin.dead_letters")
+        except ClientMissing as error:
             return _unknown(str(error), "install the package, and restart the proxy")
         lines = self._lines(loaded, topic)
         if lines is None:
@@ -98,7 +98,7 @@ class LettersApi:
             return _unknown(str(found["problem"]), _ADVICE)
         return json_response(found if topic is None else _with_commands(found, topic, loaded))
 
-    def _lines(self, loaded: LoadedConfig, topic: str | None) -> list[str] | None:
+    def _lines(self, loaded: Loaded, topic: str | None) -> list[str] | None:
         """Return the lines that the process wrote, or None while it still runs, for this topic or another one."""
         with self._changing:
             reading = self._reading
@@ -108,7 +108,7 @@ class LettersApi:
         return reading.lines if reading.topic == topic else None
 
 
-def _with_commands(found: dict[str, Any], topic: str, loaded: LoadedConfig) -> dict[str, Any]:
+def _with_commands(found: dict[str, Any], topic: str, loaded: Loaded) -> dict[str, Any]:
     """Add to each group the command that prints the plan of its redrive."""
     begins = ["sluicegate", "dead-letters", "redrive", topic, "--config", loaded.source.name]
     groups = [{**group, "command": shlex.join([*begins, "--group", group["id"]])} for group in found["groups"]]
@@ -119,11 +119,11 @@ def _unknown(problem: str, advice: str) -> HttpResponse:
     return json_response({"topics": None, "groups": None, "problem": problem, "advice": advice})
 
 
-def run_letter_process(loaded: LoadedConfig, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
+def ask_process(loaded: Loaded, topic: str | None, seconds: int = _PROCESS_SECONDS) -> list[str]:
     """Run the process for at most `seconds` after it has started, and return the complete lines that it wrote."""
-    from sluicegate.proxy.admin.letter_process import LetterQuery  # noqa: PLC0415  # few proxies need librdkafka
+    from sluicegate.proxy.admin.letter_process import LetterQuestion  # noqa: PLC0415  # few proxies need librdkafka
 
-    question = pickle.dumps(LetterQuery(loaded, topic, seconds))
+    question = pickle.dumps(LetterQuestion(loaded, topic, seconds))
     command = [sys.executable, "-c", _BEGIN.format(path=sys.path)]
     try:
         done = subprocess.run(  # noqa: S603  # the command is this program

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.admin.changes import Reload, create_proxy_changes
+from sluicegate.proxy.admin.changes import Reload, changes_of
 from sluicegate.proxy.admin.endpoint import NO_FURTHER_PAGES, AdminServer, FurtherPages, serve
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
@@ -14,7 +14,7 @@ from sluicegate.proxy.state.shared_state import SharedState
 from sluicegate.proxy.status.status import Status
 
 
-def open_admin_server(
+def open_admin(
     config: Config,
     snapshot: Callable[[], Snapshot],
     status: Status,
@@ -27,8 +27,8 @@ def open_admin_server(
 ) -> AdminServer:
     """Open the endpoint at `admin.listen`, which must be set.
 
-    The arguments are those of `create_proxy_changes`, which provides the changes, and of `serve`. Raises ListenError.
+    The arguments are those of `changes_of`, which provides the changes, and of `serve`. Raises CannotListen.
     """
     assert config.admin.listen is not None
-    changes = create_proxy_changes(config, query, enforcement, shared, read_state, reload)
+    changes = changes_of(config, query, enforcement, shared, read_state, reload)
     return serve(config, config.admin.listen, snapshot, status, read_state, query, changes, pages)

@@ -12,12 +12,12 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.registry import Collector
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.tls.certificates import all_certificate_expiries
+from sluicegate.proxy.network.tls.certificates import all_expiries_of
 from sluicegate.proxy.reporting.metrics.collection import (
     CollectMetrics,
     MetricsCollector,
-    collect_metrics,
     family_with_values,
+    metrics_of,
 )
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.families.process import CERTIFICATE_EXPIRES
@@ -35,7 +35,7 @@ class AdminPages:
         self._fleet_collector = None if fleet_metrics is None else MetricsCollector(fleet_metrics)
         self._status = status
 
-    def find_response(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
+    def find(self, method: str, path: str, headers: dict[str, str]) -> HttpResponse | Slow | None:
         """Return the response, or the function that creates it, or None for other paths.
 
         Header names are in lower case.
@@ -59,14 +59,14 @@ class AdminPages:
 
 
 def _metrics(collector: Collector, asked: dict[str, str]) -> HttpResponse:
-    encode, content_type = negotiate_encoder(asked.get("accept", ""))
+    encode, content_type = encoder_for(asked.get("accept", ""))
     body, headers = encode(collector), (("Content-Type", content_type),)
     if gzip_accepted(asked.get("accept-encoding", "")):
         return HttpResponse(200, gzip.compress(body, 1), (*headers, ("Content-Encoding", "gzip")))
     return HttpResponse(200, body, headers)
 
 
-def negotiate_encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+def encoder_for(accept: str) -> tuple[Callable[[Collector], bytes], str]:
     """Return the encoder that an Accept header selects, and its Content-Type.
 
     The format is Prometheus's text format or OpenMetrics.
@@ -78,7 +78,7 @@ def negotiate_encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
 
 
 def _liveness(status: Status) -> HttpResponse:
-    problem = status.not_live_reason()
+    problem = status.not_live()
     return text_response(200, "ok") if problem is None else text_response(503, problem)
 
 
@@ -93,14 +93,12 @@ def _readiness(status: Status) -> HttpResponse:
 
 def certificate_metrics(config: Config) -> Iterator[Metric]:
     """Yield each certificate's expiry time. The files are read again each time, because they are renewed on disk."""
-    expiries = {
-        (each.key, each.subject): round(each.not_after.timestamp()) for each in all_certificate_expiries(config)
-    }
+    expiries = {(each.key, each.subject): round(each.not_after.timestamp()) for each in all_expiries_of(config)}
     if expiries:
         yield family_with_values(CERTIFICATE_EXPIRES, expiries)
 
 
 def all_metrics(config: Config, snapshot: Callable[[], Snapshot]) -> Iterator[Metric]:
     """Yield all current metrics."""
-    yield from collect_metrics(snapshot())
+    yield from metrics_of(snapshot())
     yield from certificate_metrics(config)

@@ -28,7 +28,7 @@ class ViolationsApi:
         self._history = history
         self._now_ms = now_ms
 
-    def find_response(self, query: str) -> HttpResponse:
+    def find(self, query: str) -> HttpResponse:
         """Return the violations.
 
         Blocks for up to a few seconds. If they cannot be read, they are null and `problem` gives the reason.

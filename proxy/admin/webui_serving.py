@@ -15,8 +15,8 @@ from sluicegate.proxy.admin.connections import AdminConnection, AdminConnections
 from sluicegate.proxy.admin.http_exchange import HttpExchange, Request
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.daemon_thread import DaemonThread, run_in_daemon_thread
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.network.daemon_thread import DaemonThread, in_daemon_thread
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.webui.responses import SAFE, HttpResponse, text_response
 from sluicegate.proxy.webui.site import Site, StreamRequested
 from sluicegate.proxy.webui.streams import MAX_STREAMS, STREAM_SECONDS, Streams
@@ -36,7 +36,7 @@ class WebUiServing:
         self._explainer = DaemonThread("policies")
         self._explained = 0
         self._streams = Streams(self._read_state)
-        self._complaints = OncePerMinute()
+        self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
     async def respond(
@@ -46,9 +46,9 @@ class WebUiServing:
         target = request.target
         if request.method == "POST":
             address = connection.socket.getpeername()[0]
-            return await self._made(run_in_daemon_thread(partial(self._site.change, target, request.headers, address)))
+            return await self._made(in_daemon_thread(partial(self._site.change, target, request.headers, address)))
         # A thread finds the response, because this may read the token file.
-        found = await run_in_daemon_thread(partial(self._site.find_response, target, request.headers))
+        found = await in_daemon_thread(partial(self._site.find, target, request.headers))
         if isinstance(found, HttpResponse):
             return found
         if found is None:

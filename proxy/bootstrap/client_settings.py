@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from sluicegate.config.disk.regular_file import read_file
-from sluicegate.config.values.http import is_https, url_validator
-from sluicegate.proxy.bootstrap.jaas import MalformedJaasOptions, parse_jaas_options
-from sluicegate.proxy.bootstrap.java_properties import MalformedProperty, parse_properties
+from sluicegate.config.values.http import is_https, url_like
+from sluicegate.proxy.bootstrap.jaas import MalformedJaas, options_in
+from sluicegate.proxy.bootstrap.java_properties import MalformedProperty, properties_in
 
 _MAX_BYTES = 1 << 20
 _BEARER = "OAUTHBEARER"
@@ -48,16 +48,16 @@ _ONLY = "takes a token file or OAuth client credentials, and CA certificates in 
 _UNSIGNED = "takes a token file or OAuth client credentials, not tokens that a client makes without a signature"
 
 
-class ClientSettingsError(Exception):
+class UnusableClientSettings(Exception):
     """The settings are missing or unsupported. The message names the key but never the value, which may be secret."""
 
 
-def read_upstream_settings(file: Path) -> dict[str, Any]:
-    """Return the keys `tls` and `sasl` of `upstream`. Raises ClientSettingsError."""
+def upstream_from(file: Path) -> dict[str, Any]:
+    """Return the keys `tls` and `sasl` of `upstream`. Raises UnusableClientSettings."""
     settings, jaas_line = _read(file)
     protocol = settings.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
-        raise ClientSettingsError(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
+        raise UnusableClientSettings(f"security.protocol must be one of {', '.join(_PROTOCOLS)}")
     found: dict[str, Any] = {}
     if protocol.endswith("SSL"):
         found["tls"] = _tls(settings)
@@ -71,19 +71,19 @@ def _read(file: Path) -> tuple[dict[str, str], int]:
     try:
         text = read_file(file, _MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise ClientSettingsError(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
+        raise UnusableClientSettings(f"cannot be read: {getattr(error, 'strerror', None) or 'not UTF-8'}") from error
     if len(text) > _MAX_BYTES:
-        raise ClientSettingsError("larger than 1 MiB: not a file of client settings")
+        raise UnusableClientSettings("larger than 1 MiB: not a file of client settings")
     plain = _as_librdkafka(text)
     if _JAAS not in plain and not _LIBRDKAFKA.isdisjoint(plain):
         return plain, 0
     try:
-        found = {each.name: each for each in parse_properties(text)}
+        found = {each.name: each for each in properties_in(text)}
     except MalformedProperty as error:
-        raise ClientSettingsError(str(error)) from error
+        raise UnusableClientSettings(str(error)) from error
     for name, each in found.items():
         if name.startswith(("sasl.", "ssl.")) and not each.is_ascii:
-            raise ClientSettingsError(
+            raise UnusableClientSettings(
                 f"line {each.line}: {name} has characters outside of ASCII, which Java's programs read as ISO 8859-1 "
                 "or as UTF-8: write each as a \\u escape"
             )
@@ -105,7 +105,7 @@ def _tls(settings: dict[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for store in ("ssl.truststore", "ssl.keystore"):
         if f"{store}.location" in settings and settings.get(f"{store}.type", "JKS").upper() != "PEM":
-            raise ClientSettingsError(f"{store}.location is not a PEM file: export it with keytool or openssl")
+            raise UnusableClientSettings(f"{store}.location is not a PEM file: export it with keytool or openssl")
     keystore = settings.get("ssl.keystore.location")
     names = {
         "ca_file": settings.get("ssl.ca.location") or settings.get("ssl.truststore.location"),
@@ -131,29 +131,29 @@ def _absolute(name: str, value: str) -> str:
 def _sasl(settings: dict[str, str], jaas_line: int) -> dict[str, Any]:
     mechanism = settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "GSSAPI"
     if mechanism not in _MECHANISMS:
-        raise ClientSettingsError(f"sasl.mechanism: the proxy's own login supports {', '.join(_MECHANISMS)}")
+        raise UnusableClientSettings(f"sasl.mechanism: the proxy's own login supports {', '.join(_MECHANISMS)}")
     try:
-        jaas = parse_jaas_options(settings[_JAAS]) if _JAAS in settings else {}
-    except MalformedJaasOptions as error:
-        raise ClientSettingsError(f"line {jaas_line}: {_JAAS} {error}") from error
+        jaas = options_in(settings[_JAAS]) if _JAAS in settings else {}
+    except MalformedJaas as error:
+        raise UnusableClientSettings(f"line {jaas_line}: {_JAAS} {error}") from error
     if mechanism == _BEARER:
         return {"mechanism": _BEARER, **_bearer(settings, jaas)}
     username = settings.get("sasl.username") or jaas.get("username")
     password = settings.get("sasl.password") or jaas.get("password")
     if not username or not password:
-        raise ClientSettingsError("sasl.username and sasl.password are required, or sasl.jaas.config with both")
+        raise UnusableClientSettings("sasl.username and sasl.password are required, or sasl.jaas.config with both")
     return {"mechanism": mechanism, "username": username, "password": password}
 
 
 def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
     """Return `oauth` or `token_file`, and `extensions`.
 
-    Raises ClientSettingsError for any other source of tokens.
+    Raises UnusableClientSettings for any other source of tokens.
     """
     _check_way_to_tokens(settings, jaas)
     url = settings.get(_URL)
     if not url:
-        raise ClientSettingsError(
+        raise UnusableClientSettings(
             f"{_URL} is required: the proxy {_UNSIGNED}, nor tokens that a program passes to its client"
         )
     extensions = _extensions(settings.get(f"{_OAUTH}extensions", ""))
@@ -164,9 +164,9 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
     if url[:5].lower() == "file:":  # the Java client reads the token from this file
         return {"token_file": _file_of(url), **more}
     try:
-        url_validator("https://login.internal/oauth2/token")(url)
+        url_like("https://login.internal/oauth2/token")(url)
     except ValueError as error:
-        raise ClientSettingsError(f"{_URL}: {error}") from error
+        raise UnusableClientSettings(f"{_URL}: {error}") from error
     given = {
         "client_id": _first(settings, f"{_CREDENTIALS}client.id", f"{_OAUTH}client.id") or jaas.get("clientId"),
         "client_secret": _first(settings, f"{_CREDENTIALS}client.secret", f"{_OAUTH}client.secret")
@@ -174,7 +174,7 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
         "scope": settings.get(f"{_OAUTH}scope") or jaas.get("scope"),
     }
     if not given["client_id"] or not given["client_secret"]:
-        raise ClientSettingsError(
+        raise UnusableClientSettings(
             f"{_OAUTH}client.id and {_OAUTH}client.secret are required, or {_JAAS} with clientId and clientSecret"
         )
     oauth: dict[str, Any] = {"token_url": url} | {name: value for name, value in given.items() if value}
@@ -187,14 +187,14 @@ def _bearer(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, A
 def _check_way_to_tokens(settings: Mapping[str, str], jaas: Mapping[str, str]) -> None:
     for name, values in _TAKEN.items():
         if settings.get(name, values[0]).lower() not in [value.lower() for value in values]:
-            raise ClientSettingsError(f"{name}: the proxy's own login can only take over {' or '.join(values)}")
+            raise UnusableClientSettings(f"{name}: the proxy's own login can only take over {' or '.join(values)}")
     for name in settings:
         if name.startswith(f"{_OAUTH}assertion.") or name == "https.ca.pem":
             shown = name if name == "https.ca.pem" else f"{_OAUTH}assertion.*"
-            raise ClientSettingsError(f"{shown} cannot be taken over: the proxy {_ONLY}")
+            raise UnusableClientSettings(f"{shown} cannot be taken over: the proxy {_ONLY}")
     if f"{_OAUTH}config" in settings or any(name.startswith("unsecuredLogin") for name in jaas):
         where = f"{_OAUTH}config" if f"{_OAUTH}config" in settings else f"{_JAAS} with unsecuredLogin… options"
-        raise ClientSettingsError(f"{where} cannot be taken over: the proxy {_UNSIGNED}")
+        raise UnusableClientSettings(f"{where} cannot be taken over: the proxy {_UNSIGNED}")
 
 
 def _first(settings: Mapping[str, str], *names: str) -> str | None:
@@ -207,7 +207,7 @@ def _file_of(url: str) -> str:
         path = unquote(parts.path)
         if parts.netloc in ("", "localhost") and path.startswith("/") and not parts.query and not parts.fragment:
             return path
-    raise ClientSettingsError(f"{_URL}: expected the file with the token as file:///absolute/path")
+    raise UnusableClientSettings(f"{_URL}: expected the file with the token as file:///absolute/path")
 
 
 def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _tls_of_endpoint(settings: Mapping[str, str], jaas: Mapping[str, str]) -> di
     """
     found = _tls({name: value for name, value in jaas.items() if name.startswith("ssl.")})
     if found.pop("verify_hostname", None) is not None:
-        raise ClientSettingsError(f"{_JAAS}: the proxy always checks the host name of the token endpoint")
+        raise UnusableClientSettings(f"{_JAAS}: the proxy always checks the host name of the token endpoint")
     ca_file = settings.get("https.ca.location")
     return found if ca_file in (None, "", "probe") else found | {"ca_file": _absolute("ca_file", str(ca_file))}
 
@@ -226,5 +226,5 @@ def _extensions(text: str) -> dict[str, str]:
     """Parse `name=value,…` as librdkafka does. Error messages quote none of the input."""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in pairs):
-        raise ClientSettingsError(f"{_OAUTH}extensions: expected name=value,…")
+        raise UnusableClientSettings(f"{_OAUTH}extensions: expected name=value,…")
     return {name: value for name, _, value in pairs}

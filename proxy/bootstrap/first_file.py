@@ -28,7 +28,7 @@ _SECRETS = ("password", "key_password", "client_secret")
 _IN_FILE = "/run/secrets/kafka"
 
 
-def format_lines(
+def lines_of(
     surveyed: TopicSurvey, bootstrap: Sequence[HostPort], access: Mapping[str, Any], listen: HostPort
 ) -> Iterator[str]:
     """Yield the lines of the file.

@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedTopicsEntry:
+class GroupedEntry:
     """An entry of `topics`: its pattern, the number of matching topics, and their settings."""
 
     match: str
@@ -36,7 +36,7 @@ class GroupedTopics:
 
     usual: ClusterSettings
     usual_count: int
-    entries: tuple[GroupedTopicsEntry, ...]
+    entries: tuple[GroupedEntry, ...]
     without_entry: int
 
 
@@ -78,7 +78,7 @@ def _prefixes(name: str) -> Iterator[str]:
     return (name[: i + 1] for i, char in enumerate(name) if i and char in _SEPARATORS)
 
 
-def _entries(settings: ClusterSettings, names: Iterable[str], alike: Mapping[str, int]) -> Iterator[GroupedTopicsEntry]:
+def _entries(settings: ClusterSettings, names: Iterable[str], alike: Mapping[str, int]) -> Iterator[GroupedEntry]:
     globs: dict[str, int] = {}
     single = []
     for name in names:
@@ -88,10 +88,10 @@ def _entries(settings: ClusterSettings, names: Iterable[str], alike: Mapping[str
         else:
             globs[f"{shared}*"] = alike[shared]
     for glob, count in globs.items():
-        yield GroupedTopicsEntry(glob, count, settings)
+        yield GroupedEntry(glob, count, settings)
     for some in _chunks(single):
         match = some[0] if len(some) == 1 else "/" + "|".join(name.replace(".", "[.]") for name in some) + "/"
-        yield GroupedTopicsEntry(match, len(some), settings)
+        yield GroupedEntry(match, len(some), settings)
 
 
 def _chunks(names: Iterable[str]) -> Iterator[list[str]]:

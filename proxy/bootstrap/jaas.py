@@ -32,16 +32,16 @@ class _Token:
     sign: str | None = None
 
 
-class MalformedJaasOptions(Exception):
+class MalformedJaas(Exception):
     """Kafka's clients reject the value. The message gives the reason, but quotes no part of the value."""
 
 
-def parse_jaas_options(value: str) -> dict[str, str]:
-    """Return the options of the value's only login module. Raises MalformedJaasOptions."""
+def options_in(value: str) -> dict[str, str]:
+    """Return the options of the value's only login module. Raises MalformedJaas."""
     tokens = _tokens(value)
     modules = [_options(tokens) for _ in tokens]
     if len(modules) != 1:
-        raise MalformedJaasOptions(f"has {len(modules)} login modules, but Kafka's clients accept only one")
+        raise MalformedJaas(f"has {len(modules)} login modules, but Kafka's clients accept only one")
     return modules[0]
 
 
@@ -49,20 +49,20 @@ def _options(tokens: Iterator[_Token]) -> dict[str, str]:
     """Parse the rest of an entry, after the login module's name."""
     flag = next(tokens, _Token())
     if flag.text is None or flag.text.upper() not in _FLAGS:
-        raise MalformedJaasOptions("has no control flag, such as `required`, after the login module")
+        raise MalformedJaas("has no control flag, such as `required`, after the login module")
     options: dict[str, str] = {}
     for count, token in enumerate(tokens, 1):
         if token.sign == ";":
             return options
         equals, value = next(tokens, _Token()), next(tokens, _Token())
         if equals.sign != "=" or value.text is None:
-            raise MalformedJaasOptions(
+            raise MalformedJaas(
                 f"has no value for option {count}: expected name=value; a value needs quotation marks if it begins "
                 f"with a digit or a sign, or has other characters than letters, digits, . _ - and $"
             )
         if token.text is not None:
             options[token.text] = value.text
-    raise MalformedJaasOptions("does not end with a semicolon, or a quotation mark is not closed")
+    raise MalformedJaas("does not end with a semicolon, or a quotation mark is not closed")
 
 
 def _tokens(value: str) -> Iterator[_Token]:

@@ -17,7 +17,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 @dataclass(frozen=True, slots=True)
-class JavaProperty:
+class Property:
     """One setting. `line` is the number of its first line. `is_ascii` is true if the setting is
     pure ASCII in the file.
     """
@@ -32,7 +32,7 @@ class MalformedProperty(Exception):
     """A line cannot be parsed. The message gives the line number, but quotes no part of the line."""
 
 
-def parse_properties(text: str) -> Iterator[JavaProperty]:
+def properties_in(text: str) -> Iterator[Property]:
     """Yield the settings in order.
 
     If a key is repeated, its last setting applies. Raises MalformedProperty.
@@ -41,7 +41,7 @@ def parse_properties(text: str) -> Iterator[JavaProperty]:
         key = _KEY.match(logical)
         assert key is not None  # the expression also matches an empty string
         value = _SEPARATOR.sub("", logical[key.end() :], count=1)
-        yield JavaProperty(_unescaped(key[0], line), _unescaped(value, line), line, logical.isascii())
+        yield Property(_unescaped(key[0], line), _unescaped(value, line), line, logical.isascii())
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

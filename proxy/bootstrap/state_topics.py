@@ -10,12 +10,12 @@ from sluicegate.proxy.state.topic_description import (
     REQUEST_SECONDS,
     TopicUnavailable,
     admin_client,
-    await_result,
-    connect_client,
+    connected,
     describe,
+    result_of,
     settings_of,
 )
-from sluicegate.proxy.state.topic_plan import REPLICAS, TopicPlan, plan_topics
+from sluicegate.proxy.state.topic_plan import REPLICAS, TopicPlan, plans_of
 
 _OPERATIONS = ("Read", "Write", "Describe", "DescribeConfigs")
 
@@ -29,7 +29,7 @@ def create_topics(config: Config, keys: StateTopics, login: Upstream) -> Iterato
     brokers = _brokers(login)
     if brokers < REPLICAS:
         yield f"the cluster has {brokers} brokers: a topic with {REPLICAS} replicas needs {REPLICAS} brokers"
-    for plan in plan_topics(keys, brokers):
+    for plan in plans_of(keys, brokers):
         yield from _make(client, plan)
     yield from _acls(config, keys)
 
@@ -37,7 +37,7 @@ def create_topics(config: Config, keys: StateTopics, login: Upstream) -> Iterato
 def _brokers(login: Upstream) -> int:
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
-    client = connect_client(login, confluent_kafka.Producer)
+    client = connected(login, confluent_kafka.Producer)
     try:
         return len(client.list_topics(timeout=REQUEST_SECONDS).brokers)
     except confluent_kafka.KafkaException as error:
@@ -53,7 +53,7 @@ def _make(client: Any, plan: TopicPlan) -> Iterator[str]:
         if not error.is_missing:
             raise
         new = NewTopic(plan.name, 1, plan.replicas, config=dict(plan.settings))
-        await_result(client.create_topics([new], request_timeout=REQUEST_SECONDS)[plan.name])
+        result_of(client.create_topics([new], request_timeout=REQUEST_SECONDS)[plan.name])
         yield f"{plan.key}: created {plan.name} with {plan.options}"
         return
     differences = []
@@ -77,7 +77,7 @@ def _acls(config: Config, keys: StateTopics) -> Iterator[str]:
     sasl, bootstrap = config.upstream.sasl, config.upstream.bootstrap[0]
     principal = "PROXY" if sasl is None or sasl.username is None else sasl.username
     operations = " ".join(f"--operation {each}" for each in _OPERATIONS)
-    topics = " ".join(f"--topic {plan.name}" for plan in plan_topics(keys))
+    topics = " ".join(f"--topic {plan.name}" for plan in plans_of(keys))
     yield "every principal that may write to these topics can disable enforcement. Allow only the proxies' login, with"
     command = f"kafka-acls.sh --bootstrap-server {bootstrap} --add --allow-principal User:{principal}"
     yield f"  {command} {operations} {topics}"

@@ -5,17 +5,12 @@ from dataclasses import dataclass, replace
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.cluster.topics import (
-    TopicSettingsRequestsFailed,
-    all_topics,
-    brokers_offer_topic_settings,
-    request_settings_of_many_topics,
-)
-from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_brokers
-from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
+from sluicegate.proxy.cluster.topics import RequestsFailed, all_topics, ask_many_topics, offers_settings
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 MOST_TOPICS = 10_000
@@ -45,8 +40,8 @@ class TopicSurvey:
 async def survey(upstream: Upstream) -> TopicSurvey:
     """Read the cluster. Raises SurveyFailed."""
     try:
-        tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
-        seen = await discover_cluster(upstream, tls, new_loop_detection_mark())
+        tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
+        seen = await discover_cluster(upstream, tls, new_mark())
         if seen.answered_by is None or seen.login_rejected is not None:
             raise SurveyFailed(seen.reason or seen.login_rejected or "no broker responds")
         if seen.brokers is None:
@@ -58,12 +53,12 @@ async def survey(upstream: Upstream) -> TopicSurvey:
         login = _login_of(upstream)
         if login is not None and not seen_topics:
             raise SurveyFailed(_sees_nothing(login, seen.brokers))
-        if not await brokers_offer_topic_settings(upstream, tls):
+        if not await offers_settings(upstream, tls):
             return TopicSurvey(seen.brokers, {}, len(names), ("the brokers do not support DescribeConfigs",))
-        described = await request_settings_of_many_topics(upstream, tls, names[:MOST_TOPICS])
-    except (TlsFilesError, NoBrokerResponses, ProtocolViolation) as error:
+        described = await ask_many_topics(upstream, tls, names[:MOST_TOPICS])
+    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
         raise SurveyFailed(str(error)) from error
-    except TopicSettingsRequestsFailed as error:
+    except RequestsFailed as error:
         raise SurveyFailed(_not_readable(str(error))) from error
     if described.complaints and not described.settings:
         raise SurveyFailed(_not_readable(next(iter(described.complaints.values()))))
@@ -78,14 +73,14 @@ def _login_of(upstream: Upstream) -> str | None:
     return None if upstream.tls is None else upstream.tls.certificate_file
 
 
-def broker_addresses_text(brokers: Mapping[int, HostPort]) -> str:
+def broker_list(brokers: Mapping[int, HostPort]) -> str:
     """Format the brokers as a list for a message."""
     return ", ".join(f"{node_id} at {address}" for node_id, address in sorted(brokers.items()))
 
 
 def _sees_nothing(login: str, brokers: Mapping[int, HostPort]) -> str:
     advice = "allow it DESCRIBE and DESCRIBE_CONFIGS on topics"
-    return f"found brokers {broker_addresses_text(brokers)}, but {login} sees no topic: {advice}"
+    return f"found brokers {broker_list(brokers)}, but {login} sees no topic: {advice}"
 
 
 def _not_readable(reason: str) -> str:

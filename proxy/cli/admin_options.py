@@ -24,12 +24,12 @@ Admin = Annotated[
 ]
 
 
-def parse_admin_addresses(admin: list[str] | None) -> list[HostPort]:
+def addresses_of(admin: list[str] | None) -> list[HostPort]:
     """Return the given admin addresses, or the default address. An invalid address ends the command."""
     return [_address(text) for text in admin or (DEFAULT_ADMIN,)]
 
 
-def read_admin_token(file: Path | None) -> str | None:
+def token_in(file: Path | None) -> str | None:
     """Return the token in a file, or None without a file. An unreadable file ends the command."""
     if file is None:
         return None

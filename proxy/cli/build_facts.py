@@ -20,7 +20,7 @@ _OTHER_LIBRARIES = ("confluent-kafka", "cryptography", "pydantic", "uvloop")
 def version_lines() -> Iterator[str]:
     """Yield the lines of `sluicegate version`. Scripts parse the first line."""
     yield version_sentences()
-    yield f"commit: {build_commit() or 'unknown'}"
+    yield f"commit: {commit_of_build() or 'unknown'}"
     c_library = " ".join(platform.libc_ver()).strip()
     yield f"python: {platform.python_version()} on {platform.system()} {platform.machine()} {c_library}".rstrip()
     groups = (("validated with", _VALIDATING), ("rules", _RULE_LIBRARIES), ("other libraries", _OTHER_LIBRARIES))
@@ -29,7 +29,7 @@ def version_lines() -> Iterator[str]:
         yield f"{title}: {', '.join(found) or 'none installed'}"
 
 
-def build_commit() -> str | None:
+def commit_of_build() -> str | None:
     """Return the commit of this build or checkout, or None if it is unknown."""
     built_from = os.environ.get("SLUICEGATE_REVISION", "").strip() or _text_of(
         Path(__file__).parents[2] / _REVISION_FILE

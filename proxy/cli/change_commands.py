@@ -9,7 +9,7 @@ import typer
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import SECONDS
 from sluicegate.config.values.topic_pattern import exact_name_of
-from sluicegate.proxy.cli.admin_options import USAGE, Admin, TokenFile, parse_admin_addresses, read_admin_token
+from sluicegate.proxy.cli.admin_options import USAGE, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 commands = typer.Typer()
@@ -71,7 +71,7 @@ def suspend(
     _confirm_pattern("suspend", topic, yes, admin, token_file, admin_client.SUSPEND)
     _change_each(
         admin,
-        lambda address: admin_client.suspend(address, read_admin_token(token_file), topic, reason, seconds, this_proxy),
+        lambda address: admin_client.suspend(address, token_in(token_file), topic, reason, seconds, this_proxy),
     )
 
 
@@ -89,7 +89,7 @@ def resume(
 
     _check_scope("resume", topic, all_topics)
     _confirm_pattern("resume", topic, yes, admin, token_file, admin_client.RESUME)
-    _change_each(admin, lambda address: admin_client.resume(address, read_admin_token(token_file), topic, this_proxy))
+    _change_each(admin, lambda address: admin_client.resume(address, token_in(token_file), topic, this_proxy))
 
 
 def _check_scope(command: str, topic: str | None, all_topics: bool) -> None:
@@ -107,11 +107,11 @@ def _confirm_pattern(
     """
     if topic is None or exact_name_of(topic) is not None:
         return
-    from sluicegate.proxy.watching.admin_client import StateUnavailable, read_topics_to_change
+    from sluicegate.proxy.watching.admin_client import StateUnavailable, topics_to_change
 
-    for address in parse_admin_addresses(admin):
+    for address in addresses_of(admin):
         try:
-            topics = read_topics_to_change(address, read_admin_token(token_file), path, topic)
+            topics = topics_to_change(address, token_in(token_file), path, topic)
         except StateUnavailable as error:
             end([f"{address}: no change was made: {error}"])
         print_lines([f"{address}: {topic} matches {len(topics)} topics:", *(f"  {each}" for each in topics)])
@@ -127,7 +127,7 @@ def _change_each(admin: list[str] | None, change: Callable[[HostPort], list[str]
     from sluicegate.proxy.watching.admin_client import StateUnavailable
 
     failed = False
-    for address in parse_admin_addresses(admin):
+    for address in addresses_of(admin):
         try:
             active = change(address)
         except StateUnavailable as error:
@@ -160,4 +160,4 @@ def reload(
     """
     from sluicegate.proxy.watching import admin_client
 
-    _change_each(admin, lambda address: admin_client.reload(address, read_admin_token(token_file), accept_removed))
+    _change_each(admin, lambda address: admin_client.reload(address, token_in(token_file), accept_removed))

@@ -1,14 +1,14 @@
 """`sluicegate check --cluster`, which compares the configuration with the topics of the cluster, as `doctor` does."""
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.cli.console import end, print_line
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.topics import check_topics
-from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
 
 
-def warn_about_cluster(loaded: LoadedConfig) -> int:
+def warn_about_cluster(loaded: Loaded) -> int:
     """Print each result, and return the number of warnings. A failure or an unreachable cluster ends the command."""
     import uvloop
 
@@ -23,9 +23,9 @@ def warn_about_cluster(loaded: LoadedConfig) -> int:
     return sum(result.level is Level.WARNING for result in results)
 
 
-async def _check(loaded: LoadedConfig) -> list[CheckResult]:
+async def _check(loaded: Loaded) -> list[CheckResult]:
     upstream = loaded.config.upstream
-    tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     cluster = CheckedCluster(loaded.config, tls, upstream.bootstrap[0], loaded.source)
     return [result async for result in check_topics(cluster)]
 

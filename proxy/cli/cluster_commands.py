@@ -36,19 +36,19 @@ def doctor(
 
     from sluicegate.proxy.doctor import report
     from sluicegate.proxy.doctor.examination import examine
-    from sluicegate.proxy.reload.config_check import add_file_position, find_flaws
+    from sluicegate.proxy.reload.config_check import flaws_in, with_file_position
 
     loaded = read_file(config, _NOT_CHECKED)
     asked = loaded.config if client_config is None else _with_login_in(client_config, loaded.config)
-    flaws = [add_file_position(flaw, loaded.source) for flaw in find_flaws(loaded.config)]
+    flaws = [with_file_position(flaw, loaded.source) for flaw in flaws_in(loaded.config)]
     examined = uvloop.run(examine(asked, flaws, loaded.source))
     if as_json:
-        typer.echo(report.report_json(examined))
+        typer.echo(report.json_of(examined))
     elif sys.stdout.isatty() and find_spec("rich") is not None:  # rich belongs to the optional dependencies `demo`
-        report.print_table(examined)
-        print_line(report.summary_text(examined))
+        report.draw(examined)
+        print_line(report.summary_of(examined))
     else:
-        print_lines(report.format_lines(examined))
+        print_lines(report.lines_of(examined))
     raise typer.Exit(examined.exit_code)
 
 
@@ -91,8 +91,8 @@ def bootstrap(
         _create_state_topics(state, client_config)
         return
 
-    from sluicegate.proxy.bootstrap.first_file import format_lines
-    from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_addresses_text, survey
+    from sluicegate.proxy.bootstrap.first_file import lines_of
+    from sluicegate.proxy.bootstrap.survey import SurveyFailed, broker_list, survey
 
     if output is not None and output.exists():
         end([f"{output} already exists: choose another file name"], _NOT_CHECKED)
@@ -103,40 +103,40 @@ def bootstrap(
         found = uvloop.run(survey(config.upstream))
     except SurveyFailed as error:
         end([f"sluicegate bootstrap: {error}"], _NOT_CHECKED)
-    lines = list(format_lines(found, config.upstream.bootstrap, access, config.listen.bootstrap))
+    lines = list(lines_of(found, config.upstream.bootstrap, access, config.listen.bootstrap))
     if output is None:
         for line in lines:
             typer.echo(line)
     else:
         output.write_text("\n".join(lines) + "\n")
-        counts = f"brokers {broker_addresses_text(found.brokers)}; {len(found.topics)} topics"
+        counts = f"brokers {broker_list(found.brokers)}; {len(found.topics)} topics"
         print_line(f"{output}: {counts}; check it with: sluicegate doctor --config {output}")
 
 
 def _create_state_topics(file: Path, client_config: Path | None) -> None:
     from sluicegate.proxy.bootstrap.state_topics import create_topics
     from sluicegate.proxy.state.topic_description import TopicUnavailable
-    from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
+    from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
     config = read_file(file, _NOT_CHECKED).config
     if config.state is None:
         end([f"{file} has no section state"], _NOT_CHECKED)
     login = config if client_config is None else _with_login_in(client_config, config)
     try:
-        check_client_library("state.topic")
+        check_client("state.topic")
         for line in create_topics(config, config.state, login.upstream):
             print_line(line)
-    except (ClientLibraryMissing, TopicUnavailable) as error:
+    except (ClientMissing, TopicUnavailable) as error:
         end([f"sluicegate bootstrap: {error}"])
 
 
 def _access_in(client_config: Path) -> dict[str, Any]:
     """Return the keys `tls` and `sasl` of `upstream` from a client's file. An unusable file ends the command."""
-    from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 
     try:
-        return read_upstream_settings(client_config)
-    except ClientSettingsError as error:
+        return upstream_from(client_config)
+    except UnusableClientSettings as error:
         end([f"{client_config}: {error}"], _NOT_CHECKED)
 
 

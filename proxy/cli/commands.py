@@ -54,7 +54,7 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
     """Run the proxy until SIGTERM or Ctrl-C. Options and environment variables SLUICEGATE__… override the file."""
     from sluicegate.proxy.network.tls.certificates import Severity
     from sluicegate.proxy.registry.schema_files import SchemaFiles
-    from sluicegate.proxy.reload.config_check import convert_flaw_to_problem, find_flaws
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of
     from sluicegate.proxy.reload.config_file import ConfigFile
 
     options = _options_of(upstream, listen)
@@ -63,21 +63,21 @@ def run(config: _Config = None, upstream: _Upstream = None, listen: _Listen = No
         loaded = read(lambda: load(Source("command line"), os.environ, options), {"upstream", "listen"})
     else:
         loaded = read(file.read)
-    flaws = list(find_flaws(loaded.config, SchemaFiles(loaded.source.schemas)))
-    unusable = [str(convert_flaw_to_problem(flaw, loaded.source)) for flaw in flaws if flaw.level is Severity.UNUSABLE]
+    flaws = list(flaws_in(loaded.config, SchemaFiles(loaded.source.schemas)))
+    unusable = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.level is Severity.UNUSABLE]
     if unusable:
         end(unusable)
-    warnings = [*loaded.warnings, *(str(convert_flaw_to_problem(flaw, loaded.source)) for flaw in flaws)]
-    from sluicegate.proxy.network.inherited_sockets import InheritedSocketError, inherited_sockets
-    from sluicegate.proxy.reporting.logs.setup import log_warnings, queue_log_lines
+    warnings = [*loaded.warnings, *(str(problem_of(flaw, loaded.source)) for flaw in flaws)]
+    from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets
+    from sluicegate.proxy.reporting.logs.setup import log_warnings, queued_logging
     from sluicegate.proxy.server.startup import CannotStart
     from sluicegate.proxy.workers.running import run_until_signal
 
     try:
-        with queue_log_lines(loaded.config.log):
+        with queued_logging(loaded.config.log):
             log_warnings(warnings)
             run_until_signal(loaded, file, inherited_sockets(os.environ, os.getpid()))
-    except (CannotStart, InheritedSocketError) as error:
+    except (CannotStart, BadSocket) as error:
         end([f"sluicegate: {error}"])
 
 
@@ -114,22 +114,19 @@ def check(
     if chosen is None or (file is not None and config is not None):
         raise typer.BadParameter("specify the file to check: sluicegate check FILE")
     loaded = read_file(chosen)
-    from sluicegate.proxy.reload.config_check import convert_flaw_to_problem, find_flaws
+    from sluicegate.proxy.reload.config_check import flaws_in, problem_of
 
-    flaws = list(find_flaws(loaded.config))
-    errors = [str(convert_flaw_to_problem(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
-    warnings = [
-        *loaded.warnings,
-        *(str(convert_flaw_to_problem(flaw, loaded.source)) for flaw in flaws if not flaw.is_error),
-    ]
+    flaws = list(flaws_in(loaded.config))
+    errors = [str(problem_of(flaw, loaded.source)) for flaw in flaws if flaw.is_error]
+    warnings = [*loaded.warnings, *(str(problem_of(flaw, loaded.source)) for flaw in flaws if not flaw.is_error)]
     for warning in warnings:
         print_line(f"warning: {warning}")
     if errors:
         end(errors)
     if registry:
-        from sluicegate.proxy.cli.registry_check import exit_if_schemas_unusable
+        from sluicegate.proxy.cli.registry_check import end_if_unusable
 
-        exit_if_schemas_unusable(loaded.config)
+        end_if_unusable(loaded.config)
     count = len(warnings)
     if cluster:
         from sluicegate.proxy.cli.cluster_check import warn_about_cluster
@@ -178,16 +175,16 @@ def demo(
 @app.command(context_settings=HELP)
 def healthcheck(config: _Config = None) -> None:
     """Check that the proxy at admin.listen of the configuration is alive. Exit status: 0 if it is, else 1."""
-    from sluicegate.proxy.cli.health_check import find_liveness_problem, read_admin_section
+    from sluicegate.proxy.cli.health_check import admin_of, problem_at
 
     try:
-        admin = read_admin_section(config, os.environ)
+        admin = admin_of(config, os.environ)
     except ConfigError as error:
         end([str(problem) for problem in error.problems])
     if admin.listen is None:
         print_line("admin.listen is not set: there is no admin endpoint to check")
         return
-    problem = find_liveness_problem(admin.listen)
+    problem = problem_at(admin.listen)
     if problem is not None:
         end([problem])
     print_line("alive")

@@ -9,13 +9,13 @@ from typing import NoReturn
 import typer
 
 from sluicegate.config.files.source import printable
-from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
+from sluicegate.config.loading import ConfigError, Loaded, load_file
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _MAX_PROBLEMS = 50
 
 
-def read(loading: Callable[[], LoadedConfig], needed: Container[str] = (), code: int = 1) -> LoadedConfig:
+def read(loading: Callable[[], Loaded], needed: Container[str] = (), code: int = 1) -> Loaded:
     """Return the loaded configuration, or print its problems and exit with `code`.
 
     If one of the keys in `needed` is missing, the options that set it are printed too.
@@ -29,17 +29,17 @@ def read(loading: Callable[[], LoadedConfig], needed: Container[str] = (), code:
         end(problems, code)
 
 
-def read_file(file: Path, code: int = 1) -> LoadedConfig:
+def read_file(file: Path, code: int = 1) -> Loaded:
     """Return the content of a configuration file. The environment overrides it. Problems end the command."""
     return read(lambda: load_file(file, os.environ), code=code)
 
 
-def read_and_compile_or_exit(file: Path, code: int = 1) -> LoadedConfig:
+def read_checked(file: Path, code: int = 1) -> Loaded:
     """Return the content of a configuration file after compiling all its policies. Problems end the command."""
     # imported here, so that the console starts quickly
-    from sluicegate.proxy.reload.config_check import read_checked_policies
+    from sluicegate.proxy.reload.config_check import checked_policies
 
-    return read(lambda: read_checked_policies(file), code=code)
+    return read(lambda: checked_policies(file), code=code)
 
 
 def end(problems: list[str], code: int = 1) -> NoReturn:
@@ -59,10 +59,10 @@ def print_lines(lines: Iterable[str]) -> None:
 
 def print_line(text: str, err: bool = False) -> None:
     """Print a line, to standard error if `err` is true."""
-    print_long_line(printable(text), err)
+    print_whole(printable(text), err)
 
 
-def print_long_line(text: str, err: bool = False) -> None:
+def print_whole(text: str, err: bool = False) -> None:
     """Print a line of any length whose characters are printable, to standard error if `err` is true."""
     stream = sys.stderr if err else sys.stdout
     encoding = getattr(stream, "encoding", None) or "utf-8"

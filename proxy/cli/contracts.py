@@ -8,7 +8,7 @@ import yaml
 
 from sluicegate.config.files.patterns import CONTRACTS
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import LoadedConfig, load
+from sluicegate.config.loading import Loaded, load
 from sluicegate.proxy.cli.console import HELP, print_lines, read
 
 _USAGE = 2
@@ -55,15 +55,15 @@ def diff(
     registry: _Registry = None,
 ) -> None:
     """Compare two contracts: print what becomes stricter or looser for producers."""
-    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, describe_change_counts
+    from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between, counts_of
 
     changes = list(changes_between(_loaded(old, registry), _loaded(new, registry)))
     print_lines(map(str, changes))
-    print_lines([describe_change_counts(changes)])
+    print_lines([counts_of(changes)])
     raise typer.Exit(1 if strict and any(change.effect is ProducerEffect.LOOSER for change in changes) else 0)
 
 
-def _loaded(file: Path, registry: str | None) -> LoadedConfig:
+def _loaded(file: Path, registry: str | None) -> Loaded:
     """Return a configuration that contains only this contract. Problems end the command."""
     item = {"path": str(file.absolute())} | ({} if registry is None else {"registry": registry})
     data: dict[str, Any] = {

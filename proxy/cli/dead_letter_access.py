@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import LoadedConfig, load
-from sluicegate.proxy.cli.console import end, read, read_and_compile_or_exit
+from sluicegate.config.loading import Loaded, load
+from sluicegate.proxy.cli.console import end, read, read_checked
 
 if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
@@ -68,7 +68,7 @@ ToClientConfig = Annotated[
 ]
 
 
-class GroupingDimension(StrEnum):
+class Dimension(StrEnum):
     """What `show` groups letters by."""
 
     CAUSE = "cause"
@@ -100,10 +100,10 @@ class TargetPartition(StrEnum):
     KEY = "key"
 
 
-class DeadLetterDesk:
+class Desk:
     """The cluster of a command, and the policies of the configuration, if `has_policies`."""
 
-    def __init__(self, cluster: "Cluster", loaded: LoadedConfig, has_policies: bool) -> None:
+    def __init__(self, cluster: "Cluster", loaded: Loaded, has_policies: bool) -> None:
         self.cluster = cluster
         self.has_policies = has_policies
         self._loaded = loaded
@@ -126,7 +126,7 @@ class DeadLetterDesk:
             self._known = LetterPolicies(self._loaded, self.cluster.topics())
         return self._known
 
-    def topic_owner(self, topic: str) -> str:
+    def owner_of(self, topic: str) -> str:
         """Return the team that owns a topic; "" if the configuration names none."""
         owner = self.policy_of(topic).owner
         return "" if owner is None else owner.team
@@ -137,25 +137,25 @@ class DeadLetterDesk:
 
     def validator(self, now_ms: int, time: RecordTime) -> "LetterValidator":
         """Return a validator of letters as of a moment (Unix time, ms)."""
-        from sluicegate.dead_letters.verdicts import original_timestamp
+        from sluicegate.dead_letters.verdicts import own_time
 
-        return self.policies.validator(original_timestamp if time is RecordTime.RECORD else lambda _: now_ms, now_ms)
+        return self.policies.validator(own_time if time is RecordTime.RECORD else lambda _: now_ms, now_ms)
 
 
 @contextmanager
-def open_desk(
+def desk(
     config: Path | None, bootstrap: str | None, client_config: Path | None, mapping: Mapping[str, Any] | None = None
-) -> Iterator[DeadLetterDesk]:
+) -> Iterator[Desk]:
     """Connect to the cluster. A wrong option, an unreachable cluster and a missing library end the command.
 
     `mapping` is an entry of `dead_letter_topics` that precedes those of the configuration.
     """
     from sluicegate.proxy.network.tls.contexts import MemoryFiles
-    from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library, client_settings
+    from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client, client_settings
 
     try:
-        check_client_library("dead-letters")
-    except ClientLibraryMissing as error:
+        check_client("dead-letters")
+    except ClientMissing as error:
         end([f"sluicegate: {error}"], USAGE)
     from sluicegate.dead_letters.cluster import Cluster, ClusterUnavailable
 
@@ -164,31 +164,31 @@ def open_desk(
         loaded = _with_mapping(loaded, mapping)
     with MemoryFiles() as copies:
         try:
-            yield DeadLetterDesk(Cluster(client_settings(loaded.config.upstream, copies)), loaded, config is not None)
+            yield Desk(Cluster(client_settings(loaded.config.upstream, copies)), loaded, config is not None)
         except ClusterUnavailable as error:
             end([f"sluicegate dead-letters: {error}"], USAGE)
 
 
 @contextmanager
 def open_target_cluster(
-    source: DeadLetterDesk, config: Path, bootstrap: str | None, client_config: Path | None
-) -> Iterator[DeadLetterDesk]:
+    source: Desk, config: Path, bootstrap: str | None, client_config: Path | None
+) -> Iterator[Desk]:
     """Connect to the cluster of the original topics, which is that of the dead letters without an option."""
     if bootstrap is None and client_config is None:
         yield source
     else:
-        with open_desk(config, bootstrap, client_config) as target:
+        with desk(config, bootstrap, client_config) as target:
             yield target
 
 
-def read_records_with_progress(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[StoredRecord]":
+def records_of(cluster: "Cluster", topic: str, partitions: int) -> "Iterator[StoredRecord]":
     """Yield the records that a topic has now, with a progress bar on a terminal."""
-    from sluicegate.dead_letters.cluster import read_offset_ranges
+    from sluicegate.dead_letters.cluster import ranges_of
     from sluicegate.dead_letters.reading import read_records
 
     consumer = cluster.consumer()
     try:
-        ranges = read_offset_ranges(consumer, topic, partitions)
+        ranges = ranges_of(consumer, topic, partitions)
         count = sum(each.end - each.start for each in ranges)
         with typer.progressbar(length=count, file=sys.stderr, update_min_steps=_STEPS) as bar:
             for record in read_records(consumer, topic, ranges):
@@ -198,13 +198,13 @@ def read_records_with_progress(cluster: "Cluster", topic: str, partitions: int) 
         consumer.close()
 
 
-def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> LoadedConfig:
+def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | None) -> Loaded:
     if config is None and bootstrap is None:
         end(["sluicegate dead-letters: specify --config FILE or --bootstrap HOST:PORT"], USAGE)
     access = {} if client_config is None else _access_in(client_config)
     if config is None:
         return _given(upstream={"bootstrap": bootstrap, **access})
-    loaded = read_and_compile_or_exit(config, USAGE)
+    loaded = read_checked(config, USAGE)
     if not access and bootstrap is None:
         return loaded
     addresses = bootstrap or ",".join(map(str, loaded.config.upstream.bootstrap))
@@ -212,21 +212,21 @@ def _loaded(config: Path | None, bootstrap: str | None, client_config: Path | No
     return replace(loaded, config=replace(loaded.config, upstream=login))
 
 
-def _with_mapping(loaded: LoadedConfig, mapping: Mapping[str, Any]) -> LoadedConfig:
+def _with_mapping(loaded: Loaded, mapping: Mapping[str, Any]) -> Loaded:
     given = _given(upstream={"bootstrap": _UPSTREAM}, dead_letter_topics=[mapping]).config.dead_letter_topics
     topics = (*given, *loaded.config.dead_letter_topics)
     return replace(loaded, config=replace(loaded.config, dead_letter_topics=topics))
 
 
-def _given(**sections: Any) -> LoadedConfig:
+def _given(**sections: Any) -> Loaded:
     given = Source("command line", {"listen": {"bootstrap": _LISTEN}, **sections})
     return read(lambda: load(given, {}), code=USAGE)
 
 
 def _access_in(client_config: Path) -> dict[str, Any]:
-    from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
+    from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 
     try:
-        return read_upstream_settings(client_config)
-    except ClientSettingsError as error:
+        return upstream_from(client_config)
+    except UnusableClientSettings as error:
         end([f"{client_config}: {error}"], USAGE)

@@ -7,10 +7,10 @@ from typing import Any
 
 from sluicegate.proxy.cli.console import end
 from sluicegate.proxy.cli.dead_letter_access import USAGE
-from sluicegate.proxy.cli.dead_letter_tables import count_with_noun
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable
+from sluicegate.proxy.cli.dead_letter_tables import counted
+from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.proxy.watching.formatting import format_iso_time, format_record_time
+from sluicegate.proxy.watching.formatting import iso_time, record_time
 
 _MOST_NAMED = 10
 _MOST_GROUPS = 200
@@ -47,22 +47,21 @@ def write_report(file: Path, content: Mapping[str, Any]) -> None:
     """Write the file. `content` is the JSON of `show`. Ends the command if the file cannot be written."""
     try:
         with file.open("w", encoding="utf-8", errors="replace") as written:
-            written.writelines(render_groups_html(content, now_ms()))
+            written.writelines(groups_html(content, now_ms()))
     except OSError as error:
         end([f"{file}: {error.strerror}"], USAGE)
 
 
-def render_groups_html(content: Mapping[str, Any], made_ms: int) -> Iterator[str]:
+def groups_html(content: Mapping[str, Any], made_ms: int) -> Iterator[str]:
     """Yield the parts of the file. `content` is the JSON of `show`, and `made_ms` the present time."""
     groups: Sequence[Mapping[str, Any]] = content["groups"]
     letters = sum(group["letters"] for group in groups)
     topic = _text(content["topic"])
     yield _HEAD.format(title=f"Dead letters of {topic}")
-    counts = f"{count_with_noun(letters, 'dead letter')} in {count_with_noun(len(groups), 'group')}"
-    yield f"<h1>Dead letters of {topic}</h1>\n<p>{counts}"
+    yield f"<h1>Dead letters of {topic}</h1>\n<p>{counted(letters, 'dead letter')} in {counted(len(groups), 'group')}"
     if content["not_letters"]:
         yield f"; {content['not_letters']:,} other records"
-    yield f". Made at {format_iso_time(made_ms)}.</p>\n"
+    yield f". Made at {iso_time(made_ms)}.</p>\n"
     for group in groups[:_MOST_GROUPS]:
         yield from _group(group, letters)
     if len(groups) > _MOST_GROUPS:
@@ -90,7 +89,7 @@ def _facts(group: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     example = group["example"]
     yield "Group", f"<code>{_text(group['id'])}</code>"
     yield "Stage", _text(group["stage"] or "")
-    yield "Time", f"{format_record_time(group['first_ms'])} to {format_record_time(group['last_ms'])}"
+    yield "Time", f"{record_time(group['first_ms'])} to {record_time(group['last_ms'])}"
     yield "Formats", _counts(group["formats"])
     yield "From topics", _counts(group["from_topics"])
     yield "Clients", _counts({name: count for name, count in group["clients"].items() if name})
@@ -110,4 +109,4 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def _text(text: str) -> str:
     """Return a text that anyone may have written as HTML, without control characters."""
-    return escape(escape_unprintable(text))
+    return escape(printable(text))

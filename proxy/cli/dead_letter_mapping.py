@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sluicegate.config.dead_letter_topics import DeadLetterHeaderNames
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.dead_letter_topics import LetterHeaders
+from sluicegate.config.keys import each_key_of
 
 MapOption = Annotated[
     list[str] | None,
@@ -17,10 +17,10 @@ MapOption = Annotated[
         "topic=x-original-topic. May be repeated.",
     ),
 ]
-_HEADERS = frozenset(key.name for key in keys_of_section(DeadLetterHeaderNames))
+_HEADERS = frozenset(key.name for key in each_key_of(LetterHeaders))
 
 
-def parse_mapping_option(given: Sequence[str] | None, match: str) -> dict[str, Any] | None:
+def mapping_of(given: Sequence[str] | None, match: str) -> dict[str, Any] | None:
     """Return the entry of `dead_letter_topics` for the topics `match`; None without the option.
 
     Several `prefixes` are separated by commas.

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import typer
 
-from sluicegate.dead_letters.cluster import Cluster, Range, read_current_ranges
-from sluicegate.dead_letters.contents import visible_contents
+from sluicegate.dead_letters.cluster import Cluster, Range, present_ranges
+from sluicegate.dead_letters.contents import shown_contents
 from sluicegate.dead_letters.plan import PlanSummary
 from sluicegate.dead_letters.redrive_job import DifferentClusters, Plan, PlanChanged, RedriveJob, RedriveRequest
 from sluicegate.dead_letters.redriving import Pace, Redriven
@@ -18,8 +18,8 @@ from sluicegate.dead_letters.repairs import LetterRepair
 from sluicegate.dead_letters.selection import LetterSelection
 from sluicegate.dead_letters.transactional_writer import Fenced
 from sluicegate.proxy.cli.console import end, print_line, print_lines
-from sluicegate.proxy.cli.dead_letter_access import USAGE, DeadLetterDesk, FixTime, RecordTime, TargetPartition
-from sluicegate.proxy.reporting.events.violation_event import printable_beginning
+from sluicegate.proxy.cli.dead_letter_access import USAGE, Desk, FixTime, RecordTime, TargetPartition
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.validation.policy import TimeFix
 
@@ -27,7 +27,7 @@ _RANGE = re.compile(r"(\d{1,9}):(\d{1,18})-(\d{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
-class RedriveOptions:
+class Asked:
     """The options that the plan depends on."""
 
     topic: str
@@ -46,9 +46,7 @@ class RedriveOptions:
     is_at_least_once: bool
 
 
-def redrive_topic(
-    desk: DeadLetterDesk, target: DeadLetterDesk, asked: RedriveOptions, apply: str | None, pace: Pace, as_json: bool
-) -> int:
+def redrive_topic(desk: Desk, target: Desk, asked: Asked, apply: str | None, pace: Pace, as_json: bool) -> int:
     """Print the plan, or apply it if its digest is `apply`. Return the exit status. Raises ClusterUnavailable.
 
     `desk` has the dead letters and the marks, and `target` the original topics.
@@ -72,7 +70,7 @@ def redrive_topic(
     return 1 if result.given_up else 0
 
 
-def _request(desk: DeadLetterDesk, asked: RedriveOptions) -> RedriveRequest:
+def _request(desk: Desk, asked: Asked) -> RedriveRequest:
     return RedriveRequest(
         asked.topic,
         _selection(desk.cluster, asked),
@@ -86,8 +84,8 @@ def _request(desk: DeadLetterDesk, asked: RedriveOptions) -> RedriveRequest:
     )
 
 
-def _selection(cluster: Cluster, asked: RedriveOptions) -> LetterSelection:
-    present = read_current_ranges(cluster, asked.topic)
+def _selection(cluster: Cluster, asked: Asked) -> LetterSelection:
+    present = present_ranges(cluster, asked.topic)
     ranges = present if asked.offsets is None else tuple(_given_ranges(asked.offsets, present))
     header = None
     if asked.header is not None:
@@ -128,7 +126,7 @@ def _time_ms(option: str, text: str | None) -> int | None:
     return round((found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _print_plan(desk: DeadLetterDesk, asked: RedriveOptions, plan: Plan, as_json: bool) -> None:
+def _print_plan(desk: Desk, asked: Asked, plan: Plan, as_json: bool) -> None:
     summary = plan.summary
     offsets = ",".join(f"{each.partition}:{each.start}-{each.end}" for each in plan.selection.ranges)
     if as_json:
@@ -143,7 +141,7 @@ def _print_plan(desk: DeadLetterDesk, asked: RedriveOptions, plan: Plan, as_json
         print_line(f"to apply this plan, repeat the command with: --offsets {offsets} --apply {plan.digest}")
 
 
-def _repair_lines(desk: DeadLetterDesk, asked: RedriveOptions, summary: PlanSummary) -> Iterator[str]:
+def _repair_lines(desk: Desk, asked: Asked, summary: PlanSummary) -> Iterator[str]:
     """Yield how many records the repairs change, and the first of them before and after, as `show` shows contents."""
     if not asked.repairs:
         return
@@ -154,8 +152,8 @@ def _repair_lines(desk: DeadLetterDesk, asked: RedriveOptions, summary: PlanSumm
     before = example.unrepaired
     yield f"  example {before.record.place}"
     for word, letter in (("before", before), ("after", before._replace(record=example.source))):
-        shown = visible_contents(letter, desk.policy_of(letter.topic), desk.policies.limits)
-        value = None if shown is None else printable_beginning(shown.value)
+        shown = shown_contents(letter, desk.policy_of(letter.topic), desk.policies.limits)
+        value = None if shown is None else shown_beginning(shown.value)
         if value is not None:
             yield f"    value {word} ({value['size']} bytes): {value['text']}"
 

@@ -25,10 +25,10 @@ SchemaIdOption = Annotated[
 ]
 
 
-def read_repairs(patch: Path | None, function: str | None, schema_id: int | None) -> "tuple[LetterRepair, ...]":
+def repairs_of(patch: Path | None, function: str | None, schema_id: int | None) -> "tuple[LetterRepair, ...]":
     """Return the repairs in the order in which they are applied. An option that cannot be used ends the command."""
     from sluicegate.dead_letters.function_repair import read_function
-    from sluicegate.dead_letters.value_repairs import BadRepair, make_schema_id_repair, read_patch
+    from sluicegate.dead_letters.value_repairs import BadRepair, read_patch, schema_id_of
 
     found: list[LetterRepair] = []
     try:
@@ -37,7 +37,7 @@ def read_repairs(patch: Path | None, function: str | None, schema_id: int | None
         if function is not None:
             found.append(read_function(function))
         if schema_id is not None:
-            found.append(make_schema_id_repair(schema_id))
+            found.append(schema_id_of(schema_id))
     except BadRepair as error:
         end([f"sluicegate dead-letters: {error}"], USAGE)
     return tuple(found)

@@ -8,17 +8,17 @@ from sluicegate.dead_letters.groups import BoundedCounts, Group
 from sluicegate.dead_letters.survey import LetterTopic
 from sluicegate.dead_letters.verdict_counts import Kind, VerdictCounts
 from sluicegate.dead_letters.verdicts import VALID
-from sluicegate.proxy.cli.dead_letter_access import DeadLetterDesk, GroupingDimension, RecordTime
+from sluicegate.proxy.cli.dead_letter_access import Desk, Dimension, RecordTime
 from sluicegate.proxy.reload.letter_groups import contents_json, group_json
 from sluicegate.proxy.reload.letter_policies import LetterPolicies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.proxy.watching.formatting import format_record_time
+from sluicegate.proxy.watching.formatting import record_time
 
 _MOST_NAMED = 3
 _TEXT_CHARACTERS = 100
 
 
-def survey_lines(found: Sequence[LetterTopic], desk: DeadLetterDesk) -> Iterator[str]:
+def survey_lines(found: Sequence[LetterTopic], desk: Desk) -> Iterator[str]:
     """Yield a table of the topics."""
     if not found:
         yield "no topic has dead letters"
@@ -27,7 +27,7 @@ def survey_lines(found: Sequence[LetterTopic], desk: DeadLetterDesk) -> Iterator
     for each in found:
         read = f"{len(each.letters):,} of {each.sampled:,}"
         owners = ", ".join(_owners(each, desk)) or "-"
-        times = format_record_time(each.oldest), format_record_time(each.newest)
+        times = record_time(each.oldest), record_time(each.newest)
         accepted = _accepted(each, desk)
         valid = "-" if accepted is None else f"{accepted / len(each.letters):.0%}"
         formats = ", ".join(each.formats)
@@ -35,7 +35,7 @@ def survey_lines(found: Sequence[LetterTopic], desk: DeadLetterDesk) -> Iterator
     yield from _table(rows)
 
 
-def survey_json(found: Sequence[LetterTopic], desk: DeadLetterDesk) -> list[dict[str, Any]]:
+def survey_json(found: Sequence[LetterTopic], desk: Desk) -> list[dict[str, Any]]:
     """Return the topics as JSON."""
     return [
         {
@@ -54,7 +54,7 @@ def survey_json(found: Sequence[LetterTopic], desk: DeadLetterDesk) -> list[dict
     ]
 
 
-def group_lines(topic: str, groups: Sequence[Group], others: int, desk: DeadLetterDesk) -> Iterator[str]:
+def groups_lines(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> Iterator[str]:
     """Yield a paragraph for each group."""
     yield _summary(topic, groups, others)
     for group in groups:
@@ -62,29 +62,27 @@ def group_lines(topic: str, groups: Sequence[Group], others: int, desk: DeadLett
         yield from _group_lines(group, desk)
 
 
-def letter_count_lines(
-    topic: str, groups: Sequence[Group], by: GroupingDimension, desk: DeadLetterDesk
-) -> Iterator[str]:
+def counts_lines(topic: str, groups: Sequence[Group], by: Dimension, desk: Desk) -> Iterator[str]:
     """Yield a table of the letters by client, original topic, owner or hour."""
     counts = BoundedCounts()
     for group in groups:
         for value, count in _values_of(group, by):
-            counts.add((desk.topic_owner(value) if by is GroupingDimension.OWNER else value) or "-", count)
+            counts.add((desk.owner_of(value) if by is Dimension.OWNER else value) or "-", count)
     yield _summary(topic, groups, 0)
-    ordered = sorted(counts.items()) if by is GroupingDimension.HOUR else counts.ordered()
+    ordered = sorted(counts.items()) if by is Dimension.HOUR else counts.ordered()
     named = [
-        (format_record_time(int(each)) if each.lstrip("-").isdigit() and by is GroupingDimension.HOUR else each, count)
+        (record_time(int(each)) if each.lstrip("-").isdigit() and by is Dimension.HOUR else each, count)
         for each, count in ordered
     ]
     yield from _table([(by.value, "letters"), *((each, f"{count:,}") for each, count in named)])
 
 
-def groups_json(topic: str, groups: Sequence[Group], others: int, desk: DeadLetterDesk) -> dict[str, Any]:
+def groups_json(topic: str, groups: Sequence[Group], others: int, desk: Desk) -> dict[str, Any]:
     """Return the groups as JSON."""
     return {"topic": topic, "not_letters": others, "groups": [group_json(group, _shown_by(desk)) for group in groups]}
 
 
-def verdict_lines(topic: str, counts: VerdictCounts) -> Iterator[str]:
+def verdicts_lines(topic: str, counts: VerdictCounts) -> Iterator[str]:
     """Yield a table of the verdicts."""
     letters = counts.counts.total() + counts.obstacles.total()
     yield f"{topic}: a proxy would accept {counts.accepted:,} of {letters:,} dead letters now"
@@ -123,23 +121,23 @@ def _verdict_text(kind: Kind) -> str:
     return f"accepted in spite of {named}" if is_accepted else named
 
 
-def _values_of(group: Group, by: GroupingDimension) -> list[tuple[str, int]]:
-    values = {GroupingDimension.CLIENT: group.clients, GroupingDimension.HOUR: group.hours}.get(by, group.topics)
+def _values_of(group: Group, by: Dimension) -> list[tuple[str, int]]:
+    values = {Dimension.CLIENT: group.clients, Dimension.HOUR: group.hours}.get(by, group.topics)
     return values.ordered()
 
 
 def _summary(topic: str, groups: Sequence[Group], others: int) -> str:
     letters = sum(group.count for group in groups)
-    ending = f"; {count_with_noun(others, 'other record')}" if others else ""
-    return f"{topic}: {count_with_noun(letters, 'dead letter')} in {count_with_noun(len(groups), 'group')}{ending}"
+    ending = f"; {counted(others, 'other record')}" if others else ""
+    return f"{topic}: {counted(letters, 'dead letter')} in {counted(len(groups), 'group')}{ending}"
 
 
-def count_with_noun(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun, for example "1 group" or "2 groups"."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _group_lines(group: Group, desk: DeadLetterDesk) -> Iterator[str]:
+def _group_lines(group: Group, desk: Desk) -> Iterator[str]:
     cause = group.cause
     rules = f" (rule {', '.join(cause.rules)})" if cause.rules else ""
     yield f"{group.id}  {group.count:,} × {cause.error or 'no error'}{rules}"
@@ -147,7 +145,7 @@ def _group_lines(group: Group, desk: DeadLetterDesk) -> Iterator[str]:
         yield f"  {cause.exact}"
     if cause.stage:
         yield f"  stage {cause.stage}"
-    yield f"  {format_record_time(group.first)} to {format_record_time(group.last)}, {_named(group.formats.ordered())}"
+    yield f"  {record_time(group.first)} to {record_time(group.last)}, {_named(group.formats.ordered())}"
     yield f"  from {_named(group.topics.ordered())}"
     clients = [each for each in group.clients.ordered() if each[0]]
     if clients:
@@ -161,12 +159,12 @@ def _group_lines(group: Group, desk: DeadLetterDesk) -> Iterator[str]:
             yield f"  {part} ({shown[part]['size']} bytes): {shown[part]['text'][:_TEXT_CHARACTERS]}"
 
 
-def _shown_by(desk: DeadLetterDesk) -> LetterPolicies | None:
+def _shown_by(desk: Desk) -> LetterPolicies | None:
     """Return the policies that decide which contents are shown; None without a configuration."""
     return desk.policies if desk.has_policies else None
 
 
-def _accepted(found: LetterTopic, desk: DeadLetterDesk) -> int | None:
+def _accepted(found: LetterTopic, desk: Desk) -> int | None:
     """Return how many of the letters that were read a proxy would accept now; None without policies."""
     if not desk.has_policies:
         return None
@@ -176,10 +174,10 @@ def _accepted(found: LetterTopic, desk: DeadLetterDesk) -> int | None:
     return counts.accepted
 
 
-def _owners(found: LetterTopic, desk: DeadLetterDesk) -> list[str]:
+def _owners(found: LetterTopic, desk: Desk) -> list[str]:
     if not desk.has_policies:
         return []
-    return sorted({owner for topic, _ in found.sources if (owner := desk.topic_owner(topic))})
+    return sorted({owner for topic, _ in found.sources if (owner := desk.owner_of(topic))})
 
 
 def _named(counts: Sequence[tuple[str, int]]) -> str:

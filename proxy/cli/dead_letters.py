@@ -12,19 +12,19 @@ from sluicegate.proxy.cli.dead_letter_access import (
     Bootstrap,
     ClientConfig,
     ConfigOption,
+    Dimension,
     FixTime,
-    GroupingDimension,
     PolicyConfig,
     RecordTime,
     TargetPartition,
     ToBootstrap,
     ToClientConfig,
-    open_desk,
+    desk,
     open_target_cluster,
-    read_records_with_progress,
+    records_of,
 )
-from sluicegate.proxy.cli.dead_letter_mapping import MapOption, parse_mapping_option
-from sluicegate.proxy.cli.dead_letter_repairs import FunctionOption, PatchOption, SchemaIdOption, read_repairs
+from sluicegate.proxy.cli.dead_letter_mapping import MapOption, mapping_of
+from sluicegate.proxy.cli.dead_letter_repairs import FunctionOption, PatchOption, SchemaIdOption, repairs_of
 
 if TYPE_CHECKING:
     from sluicegate.dead_letters.cluster import Cluster
@@ -51,7 +51,7 @@ def list_topics(
     as_json: _AsJson = False,
 ) -> None:
     """List the topics with dead letters. The headers of their newest records decide."""
-    with open_desk(config, bootstrap, client_config, parse_mapping_option(mapped, "*")) as opened:
+    with desk(config, bootstrap, client_config, mapping_of(mapped, "*")) as opened:
         from sluicegate.dead_letters.survey import topics_with_letters
         from sluicegate.proxy.cli.dead_letter_tables import survey_json, survey_lines
 
@@ -71,9 +71,7 @@ def show(
     config: ConfigOption = None,
     bootstrap: Bootstrap = None,
     client_config: ClientConfig = None,
-    by: Annotated[
-        GroupingDimension, typer.Option("--by", help="What to group the letters by.")
-    ] = GroupingDimension.CAUSE,
+    by: Annotated[Dimension, typer.Option("--by", help="What to group the letters by.")] = Dimension.CAUSE,
     mapped: MapOption = None,
     as_json: _AsJson = False,
     html: Annotated[
@@ -88,13 +86,13 @@ def show(
     The beginnings of one record of each group are shown if the policy of its original topic has `samples`, and its
     value is masked if that policy has `sensitive`.
     """
-    with open_desk(config, bootstrap, client_config, parse_mapping_option(mapped, topic)) as opened:
+    with desk(config, bootstrap, client_config, mapping_of(mapped, topic)) as opened:
         from sluicegate.dead_letters.groups import LetterGroups
         from sluicegate.proxy.cli.dead_letter_html import write_report
-        from sluicegate.proxy.cli.dead_letter_tables import group_lines, groups_json, letter_count_lines
+        from sluicegate.proxy.cli.dead_letter_tables import counts_lines, groups_json, groups_lines
 
         groups, others = LetterGroups(), 0
-        for record in read_records_with_progress(opened.cluster, topic, _partitions(opened.cluster, topic)):
+        for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = opened.read_letter(record)
             if letter is None:
                 others += 1
@@ -105,10 +103,10 @@ def show(
             write_report(html, groups_json(topic, found, others, opened))
         if as_json:
             typer.echo(json.dumps(groups_json(topic, found, others, opened)))
-        elif by is GroupingDimension.CAUSE:
-            print_lines(group_lines(topic, found, others, opened))
+        elif by is Dimension.CAUSE:
+            print_lines(groups_lines(topic, found, others, opened))
         else:
-            print_lines(letter_count_lines(topic, found, by, opened))
+            print_lines(counts_lines(topic, found, by, opened))
 
 
 @dead_letters.command(context_settings=HELP)
@@ -131,20 +129,20 @@ def validate(
     Prints how many are valid, and how many of the others would be valid after which correction of their timestamps,
     and after each of the given repairs.
     """
-    with open_desk(config, bootstrap, client_config) as opened:
+    with desk(config, bootstrap, client_config) as opened:
         from sluicegate.dead_letters.verdict_counts import VerdictCounts
-        from sluicegate.proxy.cli.dead_letter_tables import verdict_lines, verdicts_json
+        from sluicegate.proxy.cli.dead_letter_tables import verdicts_json, verdicts_lines
         from sluicegate.proxy.server.clock import now_ms
 
-        counts = VerdictCounts(opened.validator(now_ms(), time), read_repairs(patch, repair, schema_id))
-        for record in read_records_with_progress(opened.cluster, topic, _partitions(opened.cluster, topic)):
+        counts = VerdictCounts(opened.validator(now_ms(), time), repairs_of(patch, repair, schema_id))
+        for record in records_of(opened.cluster, topic, _partitions(opened.cluster, topic)):
             letter = opened.read_letter(record)
             if letter is not None:
                 counts.add(letter)
         if as_json:
             typer.echo(json.dumps(verdicts_json(topic, counts)))
         else:
-            print_lines(verdict_lines(topic, counts))
+            print_lines(verdicts_lines(topic, counts))
 
 
 @dead_letters.command(context_settings=HELP)
@@ -218,14 +216,14 @@ def redrive(
     cluster cannot be used.
     """
     with (
-        open_desk(config, bootstrap, client_config) as opened,
+        desk(config, bootstrap, client_config) as opened,
         open_target_cluster(opened, config, to_bootstrap, to_client_config) as target,
     ):
         from sluicegate.dead_letters.redriving import Pace
-        from sluicegate.proxy.cli.dead_letter_redrive import RedriveOptions, redrive_topic
+        from sluicegate.proxy.cli.dead_letter_redrive import Asked, redrive_topic
 
-        repairs = read_repairs(patch, repair, schema_id)
-        asked = RedriveOptions(
+        repairs = repairs_of(patch, repair, schema_id)
+        asked = Asked(
             topic,
             group,
             offsets,

@@ -79,8 +79,8 @@ def fleet(
     if (tls_certificate is None) != (tls_key is None):
         raise typer.BadParameter("--tls-certificate and --tls-key must be given together")
     from sluicegate.proxy.admin.endpoint import AdminServer
-    from sluicegate.proxy.network.listeners import ListenError
-    from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_fleet
+    from sluicegate.proxy.network.listeners import CannotListen
+    from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_fleet
     from sluicegate.proxy.status.condition import Condition
     from sluicegate.proxy.status.status import Status
     from sluicegate.proxy.watching.fleet import Fleet
@@ -100,10 +100,10 @@ def fleet(
     try:
         for each in (*tokens.files, *([] if token is None else [token])):
             each.get()
-        tls = None if tls_certificate is None else tls_context_for_fleet(str(tls_certificate), str(tls_key))
-    except (PasswordUnreadable, TlsFilesError) as error:
+        tls = None if tls_certificate is None else context_for_fleet(str(tls_certificate), str(tls_key))
+    except (PasswordUnreadable, BadTlsFiles) as error:
         end([f"sluicegate fleet: {error}"], _USAGE)
-    seen = Fleet(find, tokens.read_token)
+    seen = Fleet(find, tokens.of)
     status = Status()
     status.end(Condition.STARTING)
     site = Site(Access(address, token), seen.live_state, seen.explain, read_reloads=seen.policy_changes)
@@ -111,14 +111,14 @@ def fleet(
         server = AdminServer(
             address, partial(fleet_metrics, seen), status, lambda: site, None if tls is None else tls.current
         )
-    except ListenError as error:
+    except CannotListen as error:
         end([f"sluicegate fleet: cannot listen on {error}; {error.advice}"])
     stop = Event()
     for number in (SIGINT, SIGTERM):
         signal(number, lambda *_: stop.set())
     beats = 0
     while not stop.wait(_BEAT_SECONDS):
-        status.record_heartbeat()
+        status.beat()
         beats += 1
         if tls is not None and beats % _CERTIFICATE_BEATS == 0:
             tls.follow()
@@ -129,10 +129,10 @@ def fleet(
 def _print_fleet(address: HostPort, tokens: "_Tokens") -> None:
     """Print all proxies of the cluster of the proxy at this admin address."""
     from sluicegate.proxy.watching.admin_client import StateUnavailable, read_fleet
-    from sluicegate.proxy.watching.fleet_listing import format_lines
+    from sluicegate.proxy.watching.fleet_listing import lines_of
 
     try:
-        print_lines(format_lines(read_fleet(address, tokens.read_token(address))))
+        print_lines(lines_of(read_fleet(address, tokens.of(address))))
     except (StateUnavailable, PasswordUnreadable) as error:
         end([f"sluicegate fleet: {address}: {error}"])
 
@@ -151,7 +151,7 @@ class _Tokens:
     def files(self) -> list[Password]:
         return list(self._of.values())
 
-    def read_token(self, proxy: HostPort) -> str | None:
+    def of(self, proxy: HostPort) -> str | None:
         """Return the token for a proxy, or None if there is none. Raises PasswordUnreadable."""
         found = self._of.get(proxy) or self._of.get(None)
         return None if found is None else found.get()

@@ -10,7 +10,7 @@ from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.model import Admin
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.http_client import HttpLookUpLimits, http_failure_message, response_to
+from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
 
 _SECONDS = 2.0
 _MOST_BYTES = 1 << 20
@@ -18,7 +18,7 @@ _NEEDED = {"upstream": {"bootstrap": "unused:1"}, "listen": {"bootstrap": "unuse
 _THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared with, never bound
 
 
-def read_admin_section(file: Path | None, environment: Mapping[str, str]) -> Admin:
+def admin_of(file: Path | None, environment: Mapping[str, str]) -> Admin:
     """Return the admin section of the configuration file and the environment.
 
     The file need not exist. Raises ConfigError.
@@ -32,10 +32,10 @@ def read_admin_section(file: Path | None, environment: Mapping[str, str]) -> Adm
     return load(Source(source.name, data, source.places), own).config.admin
 
 
-def find_liveness_problem(address: HostPort) -> str | None:
+def problem_at(address: HostPort) -> str | None:
     """Return why the proxy at this admin address is not alive, or None if it is."""
     host = _THIS_MACHINE.get(address.host, address.host)
-    bounds = HttpLookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)
+    bounds = LookUpLimits(monotonic() + _SECONDS, _MOST_BYTES)
     try:
         with response_to("GET", f"http://{HostPort(host, address.port)}/livez", bounds, {}) as response:
             text = response.read(1000).decode(errors="replace").strip()

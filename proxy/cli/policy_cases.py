@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from sluicegate.config.files.patterns import TEST_ENDINGS
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 from sluicegate.config.values.kinds import FileName, Flag, NoneOrMore, Pattern, Text, TopicName
 from sluicegate.protocol.errors import ErrorCode
 
@@ -16,11 +16,11 @@ Outcome = Literal["accepted", "rejected", "quarantined", "observed", "copied", "
 class CaseRecord:
     """A record. A key or value that is not given is null."""
 
-    key: str | None = described_key("key, as text", default=None)
-    value: str | None = described_key("value, as text", default=None)
-    value_file: FileName | None = described_key("file with the value, relative to the file of the case", default=None)
-    headers: dict[Text, str] = described_key("headers by name, in this order", default_factory=dict)
-    timestamp: Text = described_key("milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d", default="now")
+    key: str | None = described("key, as text", default=None)
+    value: str | None = described("value, as text", default=None)
+    value_file: FileName | None = described("file with the value, relative to the file of the case", default=None)
+    headers: dict[Text, str] = described("headers by name, in this order", default_factory=dict)
+    timestamp: Text = described("milliseconds, 2026-11-22T10:00:00Z, now, now+1h or now-7d", default="now")
 
     def __post_init__(self) -> None:
         if self.value is not None and self.value_file is not None:
@@ -31,24 +31,24 @@ class CaseRecord:
 class Producer:
     """The client that sends the records, and how it sends them."""
 
-    client_id: Text | None = described_key("client id", default=None)
-    principal: Text | None = described_key("principal, such as `User:payments`. Default: unknown.", default=None)
-    software_name: Text | None = described_key("name of the client library, such as `librdkafka`", default=None)
-    software_version: Text | None = described_key("its version", default=None)
-    acks: Literal["all", "1", "0"] = described_key("`acks` of the request", default="all")
-    codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = described_key("compression of the batch", default="none")
-    idempotent: Flag = described_key("whether the producer is idempotent", default=True)
+    client_id: Text | None = described("client id", default=None)
+    principal: Text | None = described("principal, such as `User:payments`. Default: unknown.", default=None)
+    software_name: Text | None = described("name of the client library, such as `librdkafka`", default=None)
+    software_version: Text | None = described("its version", default=None)
+    acks: Literal["all", "1", "0"] = described("`acks` of the request", default="all")
+    codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = described("compression of the batch", default="none")
+    idempotent: Flag = described("whether the producer is idempotent", default=True)
 
 
 @section
 class Expected:
     """The expected outcome. Keys that are not given are not compared."""
 
-    outcome: Outcome = described_key("outcome of the batch")
-    rules: tuple[Text, ...] | None = described_key("names of the violated rules, in any order", default=None)
-    error: Text | None = described_key("name of the error code, such as `INVALID_TIMESTAMP`", default=None)
-    message: Pattern | None = described_key("pattern that a message must match", default=None)
-    records: tuple[NoneOrMore, ...] | None = described_key("positions of the bad records, from 0", default=None)
+    outcome: Outcome = described("outcome of the batch")
+    rules: tuple[Text, ...] | None = described("names of the violated rules, in any order", default=None)
+    error: Text | None = described("name of the error code, such as `INVALID_TIMESTAMP`", default=None)
+    message: Pattern | None = described("pattern that a message must match", default=None)
+    records: tuple[NoneOrMore, ...] | None = described("positions of the bad records, from 0", default=None)
 
     def __post_init__(self) -> None:
         if self.error is not None and self.error not in ErrorCode.__members__:
@@ -59,12 +59,12 @@ class Expected:
 class PolicyCase:
     """One test case, with records that a client sends to a topic in one batch, and the expected outcome."""
 
-    name: Text = described_key("name of the case")
-    topic: TopicName = described_key("topic of the records")
-    records: tuple[CaseRecord, ...] = described_key("the records of the batch, in order")
-    expect: Expected = described_key("the expected outcome")
-    producer: Producer = described_key("the client", default=Producer())
-    now: Text | None = described_key("the proxy's clock; none: that of the file", default=None)
+    name: Text = described("name of the case")
+    topic: TopicName = described("topic of the records")
+    records: tuple[CaseRecord, ...] = described("the records of the batch, in order")
+    expect: Expected = described("the expected outcome")
+    producer: Producer = described("the client", default=Producer())
+    now: Text | None = described("the proxy's clock; none: that of the file", default=None)
 
     def __post_init__(self) -> None:
         if not self.records:
@@ -75,14 +75,12 @@ class PolicyCase:
 class CaseFile:
     """A file of test cases."""
 
-    config: FileName | None = described_key(
-        "configuration, relative to this file; none: the option --config", default=None
-    )
-    now: Text | None = described_key("the proxy's clock; none: the time of the run", default=None)
-    cases: tuple[PolicyCase, ...] = described_key("the cases")
+    config: FileName | None = described("configuration, relative to this file; none: the option --config", default=None)
+    now: Text | None = described("the proxy's clock; none: the time of the run", default=None)
+    cases: tuple[PolicyCase, ...] = described("the cases")
 
 
-def find_case_files(paths: Sequence[Path]) -> list[Path]:
+def case_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files of test cases.
 
     These are the given files, and the files in the given folders, sorted by name.

@@ -5,12 +5,12 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml  # this module only writes XML
 
 from sluicegate.config.files.source import printable
-from sluicegate.proxy.cli.policy_tests import CaseResult, FileResults
+from sluicegate.proxy.cli.policy_tests import FileResults, Result
 
 _WIDTH = 80
 
 
-def format_lines(files: Sequence[FileResults]) -> Iterator[str]:
+def lines_of(files: Sequence[FileResults]) -> Iterator[str]:
     """Yield a line for each file, the failed cases with their differences, and a summary."""
     for file in files:
         marks = "".join("F" if result.problems else "." for result in file.results)
@@ -55,7 +55,7 @@ def write_junit(files: Sequence[FileResults], path: Path) -> None:
     path.write_bytes(Xml.tostring(root, "utf-8", xml_declaration=True))
 
 
-def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
+def _counts(results: Sequence[Result]) -> dict[str, str]:
     return {
         "tests": str(len(results)),
         "failures": str(sum(bool(result.problems) for result in results)),

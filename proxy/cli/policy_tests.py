@@ -8,19 +8,19 @@ from time import perf_counter
 
 from sluicegate.config.files.source import Problem, Source
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import ConfigError, InvalidSection, LoadedConfig, read_section
-from sluicegate.config.validation_words import problems_of_pydantic_errors
+from sluicegate.config.loading import ConfigError, InvalidSection, Loaded, read_section
+from sluicegate.config.validation_words import problems_of
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import NO_PRODUCER_ID
 from sluicegate.protocol.records.writing import NewRecord
 from sluicegate.proxy.cli.policy_cases import CaseFile, CaseRecord, Expected, Outcome, PolicyCase
-from sluicegate.proxy.cli.record_input import InvalidRecordOption, parse_time_option
+from sluicegate.proxy.cli.record_input import BadGivenRecord, time_of
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.reload.config_check import read_checked_policies
+from sluicegate.proxy.reload.config_check import checked_policies
 from sluicegate.proxy.server.clock import now_ms
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce.one_batch import PLACE, BatchSettings, validate_batch
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rulebook import Rulebook
@@ -34,7 +34,7 @@ _ADDRESS = "127.0.0.1:0"
 
 
 @dataclass(frozen=True, slots=True)
-class CaseResult:
+class Result:
     """The result of one case.
 
     `problems` are the differences from the expected outcome. `found` contains lines about the outcome. `place` is
@@ -53,7 +53,7 @@ class FileResults:
     """The results of one file, in the order of its cases."""
 
     name: str
-    results: list[CaseResult] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
 
 
 class CaseRunner:
@@ -75,7 +75,7 @@ class CaseRunner:
         for i, case in enumerate(cases.cases):
             try:
                 results.results.append(_run(case, cases, policies, file, source.place_of(("cases", i))))
-            except InvalidRecordOption as error:
+            except BadGivenRecord as error:
                 words = str(error).removeprefix("--timestamp: ")
                 raise ConfigError([Problem(f"cases[{i}]", source.place_of(("cases", i)), words)]) from None
         return results
@@ -88,11 +88,11 @@ class CaseRunner:
                 raise ConfigError([Problem("config", source.name, "this key is required, or the option --config")])
             path = Path(os.path.normpath(file.parent / cases.config))
         if path not in self._known:
-            self._known[path] = _Policies(read_checked_policies(path, self._environment))
+            self._known[path] = _Policies(checked_policies(path, self._environment))
         return self._known[path]
 
 
-def read_case_topics(file: Path) -> list[str]:
+def topics_of(file: Path) -> list[str]:
     """Return the topics of a file of test cases. Raises ConfigError for an invalid file."""
     cases, _ = _read(file)
     return [case.topic for case in cases.cases]
@@ -107,7 +107,7 @@ def _read(file: Path) -> tuple[CaseFile, Source]:
     try:
         cases = read_section(CaseFile, source.data)
     except InvalidSection as error:
-        found = problems_of_pydantic_errors(error.details, source, CaseFile)
+        found = problems_of(error.details, source, CaseFile)
         raise ConfigError(problems + found) from None
     problems += _same_names(cases, source)
     if problems:
@@ -116,14 +116,14 @@ def _read(file: Path) -> tuple[CaseFile, Source]:
 
 
 class _Policies:
-    def __init__(self, loaded: LoadedConfig) -> None:
+    def __init__(self, loaded: Loaded) -> None:
         maker = SchemaRules(Registries().by_name(loaded.config.registries))
-        self.rulebook: Rulebook = create_rulebook(loaded.config, maker)
-        self.limits = validation_limits_of(loaded.config)
+        self.rulebook: Rulebook = rulebook_of(loaded.config, maker)
+        self.limits = limits_of(loaded.config)
         self._loaded = loaded
         self._patterns = TopicPatterns([entry.match for entry in loaded.config.topics])
 
-    def deciding_entry_text(self, topic: str) -> str:
+    def decides(self, topic: str) -> str:
         """Return which entry applies to a topic."""
         place = self._patterns.first_match(topic)
         if place is None:
@@ -141,30 +141,30 @@ def _same_names(cases: CaseFile, source: Source) -> Iterator[Problem]:
         seen.add(case.name)
 
 
-def _run(case: PolicyCase, cases: CaseFile, policies: _Policies, file: Path, place: str) -> CaseResult:
-    """Run one test case. Raises InvalidRecordOption."""
+def _run(case: PolicyCase, cases: CaseFile, policies: _Policies, file: Path, place: str) -> Result:
+    """Run one test case. Raises BadGivenRecord."""
     began_at = perf_counter()
     given = case.now or cases.now
-    now = now_ms() if given is None else parse_time_option(given, now_ms())
+    now = now_ms() if given is None else time_of(given, now_ms())
     records = [_record(record, now, file.parent) for record in case.records]
     validated, is_exempt = _validated(case, records, policies, now)
     outcome, found = _outcome(validated)
     problems = tuple(_differences(case.expect, outcome, found))
-    about = (policies.deciding_entry_text(case.topic), *_described(outcome, found, is_exempt)) if problems else ()
-    return CaseResult(case.name, place, perf_counter() - began_at, problems, about)
+    about = (policies.decides(case.topic), *_described(outcome, found, is_exempt)) if problems else ()
+    return Result(case.name, place, perf_counter() - began_at, problems, about)
 
 
 def _record(record: CaseRecord, now: int, folder: Path) -> NewRecord:
-    """Return the record of a test case. Raises InvalidRecordOption."""
+    """Return the record of a test case. Raises BadGivenRecord."""
     value = None if record.value is None else os.fsencode(record.value)
     if record.value_file is not None:
         try:
             value = (folder / record.value_file).read_bytes()
         except OSError as error:
-            raise InvalidRecordOption(f"value_file: {folder / record.value_file}: {error.strerror}") from error
+            raise BadGivenRecord(f"value_file: {folder / record.value_file}: {error.strerror}") from error
     headers = tuple((os.fsencode(name), os.fsencode(text)) for name, text in record.headers.items())
     key = None if record.key is None else os.fsencode(record.key)
-    return NewRecord(parse_time_option(record.timestamp, now), key, value, headers)
+    return NewRecord(time_of(record.timestamp, now), key, value, headers)
 
 
 def _validated(
@@ -176,9 +176,9 @@ def _validated(
     sending = BatchSettings(producer, _ACKS[sender.acks], Codec[sender.codec.upper()])
     client = Client(_ADDRESS, sender.client_id, sender.software_name, sender.software_version, sender.principal)
     policy = policies.rulebook.policy_of(case.topic)
-    is_exempt = policies.rulebook.exempts_client(client) or policy.exempts_client(client)
-    if policies.rulebook.exempts_client(client):
-        policy = policy.policy_for_exempt_clients()
+    is_exempt = policies.rulebook.exempts(client) or policy.exempts(client)
+    if policies.rulebook.exempts(client):
+        policy = policy.for_exempt()
     return validate_batch(case.topic, records, policy, policies.limits, now, client, sending), is_exempt
 
 
@@ -191,7 +191,7 @@ def _outcome(validated: ValidatedRequest) -> tuple[Outcome, tuple[Finding, ...]]
     if PLACE in validated.rejected:
         outcome: Outcome = "quarantined" if PLACE in validated.to_quarantine else "rejected"
         return outcome, (validated.rejected[PLACE],)
-    if validated.has_marked_records(PLACE):
+    if validated.is_marked(PLACE):
         return "marked", validated.marked[PLACE].findings
     if PLACE in validated.observed:
         return "copied" if PLACE in validated.to_quarantine else "observed", validated.observed[PLACE]

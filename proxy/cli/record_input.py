@@ -17,11 +17,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STANDARD_INPUT = Path("-")
 
 
-class InvalidRecordOption(Exception):
+class BadGivenRecord(Exception):
     """An option is invalid. The text names the option."""
 
 
-def parse_record_options(
+def given_record(
     key: str | None,
     value: str | None,
     value_file: Path | None,
@@ -30,15 +30,15 @@ def parse_record_options(
     now_ms: int,
     most_bytes: int,
 ) -> NewRecord:
-    """Return the record. `most_bytes` is the maximum size of its value. Raises InvalidRecordOption."""
+    """Return the record. `most_bytes` is the maximum size of its value. Raises BadGivenRecord."""
     if value is not None and value_file is not None:
-        raise InvalidRecordOption("--value and --value-file cannot be combined")
+        raise BadGivenRecord("--value and --value-file cannot be combined")
     data = _bytes(value) if value_file is None else _content(value_file, most_bytes)
-    return NewRecord(parse_time_option(timestamp, now_ms), _bytes(key), data, tuple(map(_header, headers)))
+    return NewRecord(time_of(timestamp, now_ms), _bytes(key), data, tuple(map(_header, headers)))
 
 
-def parse_time_option(text: str, now_ms: int) -> int:
-    """Return ms since 1970 for a number of ms, an ISO 8601 time, or a distance from now. Raises InvalidRecordOption."""
+def time_of(text: str, now_ms: int) -> int:
+    """Return ms since 1970 for a number of ms, an ISO 8601 time, or a distance from now. Raises BadGivenRecord."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return _int64(int(text), text)
@@ -48,12 +48,12 @@ def parse_time_option(text: str, now_ms: int) -> int:
         try:
             distance = int(MILLISECONDS.read(away)) if away is not None else 0
         except ValueError as error:
-            raise InvalidRecordOption(f"--timestamp: {error}") from error
+            raise BadGivenRecord(f"--timestamp: {error}") from error
         return _int64(now_ms - distance if sign == "-" else now_ms + distance, text)
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidRecordOption(
+        raise BadGivenRecord(
             "--timestamp: expected milliseconds, a time such as 2026-11-22T10:00:00Z, or now+1h; "
             f"found {format_quantity(text)}"
         ) from None
@@ -63,14 +63,14 @@ def parse_time_option(text: str, now_ms: int) -> int:
 
 def _int64(time: int, text: str) -> int:
     if not -LONG_MAX - 1 <= time <= LONG_MAX:
-        raise InvalidRecordOption(f"--timestamp: expected at most 64 bits; found {format_quantity(text)}")
+        raise BadGivenRecord(f"--timestamp: expected at most 64 bits; found {format_quantity(text)}")
     return time
 
 
 def _header(text: str) -> tuple[bytes, bytes | None]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InvalidRecordOption(f"--header: expected NAME=VALUE, found {format_quantity(text)}")
+        raise BadGivenRecord(f"--header: expected NAME=VALUE, found {format_quantity(text)}")
     return os.fsencode(name), os.fsencode(value)
 
 
@@ -88,7 +88,7 @@ def _content(file: Path, most_bytes: int) -> bytes:
                 found = opened.read(most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidRecordOption(f"--value-file: {file} cannot be read: {reason}") from error
+        raise BadGivenRecord(f"--value-file: {file} cannot be read: {reason}") from error
     if len(found) > most_bytes:
-        raise InvalidRecordOption(f"--value-file: {file} has more than limits.max_frame_bytes ({most_bytes}) bytes")
+        raise BadGivenRecord(f"--value-file: {file} has more than limits.max_frame_bytes ({most_bytes}) bytes")
     return found

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.cli.console import end, print_line
-from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 
-def exit_if_schemas_unusable(config: Config) -> None:
+def end_if_unusable(config: Config) -> None:
     """Print how many schemas of each registry can be used.
 
     The command ends if other schemas cannot be used or were not checked.
     """
     problems: list[str] = []
-    for surveyed in AllRegistriesSurvey(config).survey_all():
+    for surveyed in Surveys(config).survey_all():
         print_line(f"registry {surveyed.registry}: the newest schemas of {surveyed.usable} subjects can be used")
         for words in surveyed.passed_over:
             print_line(f"registry {surveyed.registry}: {words}")

@@ -9,7 +9,7 @@ import typer
 
 from sluicegate.config.loading import ConfigError
 from sluicegate.config.values.address import HostPort, parse_host_port
-from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, print_long_line
+from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines, print_whole
 
 if TYPE_CHECKING:
     from sluicegate.proxy.sandbox.running import SandboxResult
@@ -77,13 +77,13 @@ def sandbox(
         end([f"sluicegate: the sandbox needs {error.name}: pip install 'sluicegate[topic]'"], _USAGE)
     from sluicegate.config.model import Log
     from sluicegate.proxy.reporting.logs.setup import set_up_logging
-    from sluicegate.proxy.sandbox.policies import find_configuration_file
-    from sluicegate.proxy.sandbox.violations import InvalidAllowance
+    from sluicegate.proxy.sandbox.policies import configuration_in
+    from sluicegate.proxy.sandbox.violations import BadAllowance
     from sluicegate.proxy.server.startup import CannotStart
 
     set_up_logging(Log(level="error"))
     try:
-        file = find_configuration_file(config)
+        file = configuration_in(config)
         options = SandboxOptions(
             file,
             _address("--listen", listen),
@@ -93,7 +93,7 @@ def sandbox(
             stop_with_stdin,
         )
         result = run_sandbox(options, os.environ, print_line)
-    except InvalidAllowance as error:
+    except BadAllowance as error:
         end([f"sluicegate: --allow {error}"], _USAGE)
     except CannotStart as error:
         end([f"sluicegate: {error}"], _USAGE)
@@ -107,10 +107,10 @@ def _report(result: "SandboxResult", file: Path, junit: Path | None, sarif: Path
     from sluicegate.proxy.sandbox import report_files, report_lines
 
     violations = result.violations
-    print_lines(report_lines.format_lines(violations, result.accepted_records))
+    print_lines(report_lines.lines_of(violations, result.accepted_records))
     if github:
-        for annotation in report_lines.github_annotations(violations):
-            print_long_line(annotation)
+        for annotation in report_lines.annotations_of(violations):
+            print_whole(annotation)
     _write("--junit", junit, report_files.junit(violations))
     _write("--sarif", sarif, report_files.sarif(violations, file))
 
@@ -144,8 +144,8 @@ def _names(given: list[str] | None) -> Iterator[str]:
 
 def _tested_topics(folder: Path) -> list[str]:
     """Return the topics of the test cases in a folder. Raises ConfigError."""
-    from sluicegate.proxy.cli.policy_cases import find_case_files
-    from sluicegate.proxy.cli.policy_tests import read_case_topics
+    from sluicegate.proxy.cli.policy_cases import case_files
+    from sluicegate.proxy.cli.policy_tests import topics_of
 
-    files = find_case_files([folder]) if folder.is_dir() else []
-    return list(dict.fromkeys(topic for file in files for topic in read_case_topics(file)))
+    files = case_files([folder]) if folder.is_dir() else []
+    return list(dict.fromkeys(topic for file in files for topic in topics_of(file)))

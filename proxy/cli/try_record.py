@@ -7,7 +7,7 @@ and the cluster's settings. So the command prints the error that a client would 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.protocol.errors import error_name
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.protocol.records.writing import NewRecord
@@ -15,15 +15,15 @@ from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reload.topic_explanation import NO_TOPIC, NOT_ASKED, ReadSettings, TopicExplanation
-from sluicegate.proxy.reporting.events.violation_event import printable_beginning
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 from sluicegate.validation.dispositions.marks import REASON_HEADER
 from sluicegate.validation.effective import effective_policy, violated_value
-from sluicegate.validation.from_keys import validation_limits_of
+from sluicegate.validation.from_keys import limits_of
 from sluicegate.validation.outcome import Waiver
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.produce.one_batch import PLACE, validate_batch
 from sluicegate.validation.rules.rule import Client, Mode, OnOutage, OnSchemaError
-from sluicegate.validation.timestamps import rehearsed_bounds_in_order
+from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, Beginning, Finding, Reason
@@ -43,10 +43,10 @@ class TrialResult:
     lines: tuple[str, ...]
 
 
-def validate_trial_record(
+def validate_one(
     topic: str,
     record: NewRecord,
-    loaded: LoadedConfig,
+    loaded: Loaded,
     now_ms: int,
     read_settings: ReadSettings = lambda _topic: NOT_ASKED,
     client_id: str = "",
@@ -61,14 +61,10 @@ def validate_trial_record(
     read = read_settings(topic)
     maker = SchemaRules(Registries().by_name(loaded.config.registries))
     explanation = TopicExplanation(topic, loaded, read, maker=maker)
-    policy = (
-        explanation.policy.policy_for_exempt_clients()
-        if explanation.exempts_client(client)
-        else explanation.policy.policy_for_client(client)
-    )
+    policy = explanation.policy.for_exempt() if explanation.exempts(client) else explanation.policy.for_client(client)
     validated = _validate(topic, record, loaded, policy, now_ms, client)
     explained = _Explanation(validated, record, policy, now_ms, client)
-    lines = [explanation.deciding_entry_text(), *explained.lines()]
+    lines = [explanation.decides(), *explained.lines()]
     if policy.checked:
         lines[2:2] = [f"  {explanation.cluster_settings_text()}"]
         if read.settings is None and loaded.config.upstream.topic_settings:
@@ -77,7 +73,7 @@ def validate_trial_record(
 
 
 def _by_create_time(
-    topic: str, record: NewRecord, loaded: LoadedConfig, policy: TopicPolicy, now_ms: int, client: Client
+    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
 ) -> Iterator[str]:
     """Yield how the verdict would differ if the cluster, whose settings are unknown, used CreateTime for the topic."""
     if policy.timestamp_type is not TimestampType.LOG_APPEND_TIME:
@@ -90,9 +86,9 @@ def _by_create_time(
 
 
 def _validate(
-    topic: str, record: NewRecord, loaded: LoadedConfig, policy: TopicPolicy, now_ms: int, client: Client
+    topic: str, record: NewRecord, loaded: Loaded, policy: TopicPolicy, now_ms: int, client: Client
 ) -> ValidatedRequest:
-    limits = replace(validation_limits_of(loaded.config), max_samples=1)
+    limits = replace(limits_of(loaded.config), max_samples=1)
     return validate_batch(topic, [record], policy, limits, now_ms, client)
 
 
@@ -130,7 +126,7 @@ class _Explanation:
             rejected = validated.rejected[PLACE]
             yield from self._described(rejected)
             yield f"rejected: {error_name(rejected.code)}: {rejected.message or 'without a message'}"
-        elif validated.has_marked_records(PLACE):
+        elif validated.is_marked(PLACE):
             for finding in validated.marked[PLACE].findings:
                 yield from self._described(finding)
             yield f"forwarded with the header {REASON_HEADER} (mode: mark)"
@@ -161,7 +157,7 @@ class _Explanation:
         ):
             return "forwarded; a rule was not evaluated: its schema cannot be applied (on_schema_error: forward)"
         is_enforced = policy.enforced is None or policy.enforced.covers(self._client)
-        if not is_enforced and not policy.only_observes_rules(rule.name for rule in rules):
+        if not is_enforced and not policy.only_observes(rule.name for rule in rules):
             return f"forwarded unchanged (enforce: {policy.enforced}); full enforcement would reject it"
         if PLACE in self._validated.to_quarantine:
             return f"forwarded unchanged, with a copy in {policy.dead_letters} (mode: observe, quarantine)"
@@ -213,12 +209,12 @@ class _Explanation:
             return
         counts = self._validated.rehearsed.get(PLACE)
         source = next(value.source for value in effective_policy(self._policy) if value.key == "rehearse")
-        for i, bound in enumerate(rehearsed_bounds_in_order(tried)):
+        for i, bound in enumerate(bounds_of(tried)):
             effect = "would reject it" if counts is not None and counts[i] else "would accept it"
             yield f"rehearsed bound: {bound.key} {bound.max_ms} {effect} ({source})"
 
 
 def _shown(part: Beginning | None) -> str:
     """Return a key or value as a violation event shows it (`samples: true`)."""
-    shown = printable_beginning(part)
+    shown = shown_beginning(part)
     return "is null" if shown is None else f"({shown['size']} bytes): {shown['text']}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, parse_admin_addresses, read_admin_token
+from sluicegate.proxy.cli.admin_options import DEFAULT_ADMIN, Admin, TokenFile, addresses_of, token_in
 from sluicegate.proxy.cli.console import HELP, end, print_line, print_lines
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def top(
     token_file: TokenFile = None,
 ) -> None:
     """Show running proxies live: traffic, clients with violations, topics and the last violations. Ctrl-C ends it."""
-    addresses = parse_admin_addresses(admin)
-    token = read_admin_token(token_file)
+    addresses = addresses_of(admin)
+    token = token_in(token_file)
     read = partial(_all_of_cluster, addresses[0], token) if fleet else partial(_each_proxy, addresses, token)
     if as_json:
         while True:
@@ -170,20 +170,20 @@ def who(
     if days is not None:
         given = {"topic": topic, "client": client, "owner": owner, "rule": rule, "until_ms": _time_ms(until)}
         query = {"days": f"{days:g}"} | {name: value for name, value in given.items() if value is not None}
-        _print_recorded(parse_admin_addresses(admin)[0], read_admin_token(token_file), query, as_json)
+        _print_recorded(addresses_of(admin)[0], token_in(token_file), query, as_json)
         return
     assert topic is not None
     violation_groups, known = _of_files(topic, events) if events is not None else _of_memory(topic, admin, token_file)
     if as_json:
         typer.echo(json.dumps(violation_groups))
         return
-    from sluicegate.proxy.watching.topic_violations import client_violation_lines
+    from sluicegate.proxy.watching.topic_violations import lines_about
 
-    print_lines(client_violation_lines(topic, violation_groups, known))
+    print_lines(lines_about(topic, violation_groups, known))
 
 
 def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupState], str]":
-    from sluicegate.proxy.watching.formatting import format_iso_time
+    from sluicegate.proxy.watching.formatting import iso_time
     from sluicegate.proxy.watching.topic_violations import EventsUnreadable, read_files
     from sluicegate.proxy.watching.violation_counts import EventSelection, ViolationCounts
 
@@ -196,26 +196,26 @@ def _of_files(topic: str, files: list[Path]) -> "tuple[Sequence[ViolationGroupSt
         print_line(f"skipped {counts.skipped} lines that are not violation events", err=True)
     if counts.other:
         print_line(f"{counts.other} more batches are of clients beyond the limit of listed clients", err=True)
-    since = "in event files without events" if counts.first_ms is None else f"since {format_iso_time(counts.first_ms)}"
+    since = "in event files without events" if counts.first_ms is None else f"since {iso_time(counts.first_ms)}"
     return counts.groups(), f"{since} (event files)" if counts.first_ms is not None else since
 
 
 def _of_memory(
     topic: str, admin: list[str] | None, token_file: Path | None
 ) -> "tuple[Sequence[ViolationGroupState], str]":
-    from sluicegate.proxy.watching.formatting import format_iso_time
+    from sluicegate.proxy.watching.formatting import iso_time
 
     state, since_ms = _state_of_all(admin, token_file)
     violation_groups = [group for group in state["violation_groups"] if group["topic"] == topic]
     if not violation_groups:
         _report_unused(topic, [each["name"] for each in state["topics"] if each["name"] is not None])
-    return violation_groups, f"since {format_iso_time(since_ms)} (memory only, since the start)"
+    return violation_groups, f"since {iso_time(since_ms)} (memory only, since the start)"
 
 
 def _print_recorded(address: HostPort, token: str | None, query: dict[str, str], as_json: bool) -> None:
     """Print the violations of the last days, topic by topic."""
     from sluicegate.proxy.watching.admin_client import StateUnavailable, read_violations
-    from sluicegate.proxy.watching.recorded_listing import format_lines
+    from sluicegate.proxy.watching.recorded_listing import lines_of
 
     try:
         found = read_violations(address, token, query)
@@ -224,7 +224,7 @@ def _print_recorded(address: HostPort, token: str | None, query: dict[str, str],
     if as_json:
         typer.echo(json.dumps(found))
     else:
-        print_lines(format_lines(found, query.get("topic")))
+        print_lines(lines_of(found, query.get("topic")))
 
 
 def _time_ms(text: str | None) -> str | None:
@@ -251,17 +251,17 @@ def history(
     A proxy with state.topic knows the changes of all proxies of its cluster.
     """
     from sluicegate.proxy.watching.admin_client import StateUnavailable, read_changes
-    from sluicegate.proxy.watching.change_history import format_lines
+    from sluicegate.proxy.watching.change_history import lines_of
 
-    address = parse_admin_addresses(admin)[0]
+    address = addresses_of(admin)[0]
     try:
-        found = read_changes(address, read_admin_token(token_file), days)
+        found = read_changes(address, token_in(token_file), days)
     except StateUnavailable as error:
         end([f"sluicegate history: {address}: {error}"])
     if as_json:
         typer.echo(json.dumps(found))
     else:
-        print_lines(format_lines(found))
+        print_lines(lines_of(found))
 
 
 def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[LiveState, int]":
@@ -273,7 +273,7 @@ def _state_of_all(admin: list[str] | None, token_file: Path | None) -> "tuple[Li
     from sluicegate.proxy.watching.admin_client import read_states
     from sluicegate.proxy.watching.formatting import printable_name
 
-    responses = read_states(parse_admin_addresses(admin), read_admin_token(token_file))
+    responses = read_states(addresses_of(admin), token_in(token_file))
     for response in responses:
         if response.state is None:
             print_line(f"{response.address} does not respond: {response.reason}", err=True)

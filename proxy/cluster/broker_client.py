@@ -11,17 +11,17 @@ from typing import TypeVar
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.errors import ProtocolViolation
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.errors import SenderError
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header, read_correlation_id, response_body_at
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
-from sluicegate.protocol.messages.login import BrokerOffersNoLogin, SaslAuthenticationFailed
+from sluicegate.protocol.messages.login import LoginNotOffered, SaslAuthenticationFailed
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.cluster.broker_login import LoginTokenMissing, log_in_to_broker
+from sluicegate.proxy.cluster.broker_login import LoginNotTried, log_in
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllAttemptsFailed, happy_eyeballs
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.network.upstream import HandshakeInterrupted, check_address, failure_message, printable
+from sluicegate.proxy.network.upstream import HandshakeCutOff, check_address, failure_message, printable
 
 T = TypeVar("T")
 _CLIENT_ID = "sluicegate"
@@ -42,7 +42,7 @@ class BrokerClient:
     """One connection for one request at a time, created by `ask_any_broker`.
 
     `offered` contains the versions of each API that the broker supports. Methods raise OSError, EOFError (the broker
-    closed the connection) and ProtocolViolation (the peer is not a broker).
+    closed the connection) and SenderError (the peer is not a broker).
     """
 
     def __init__(
@@ -55,16 +55,14 @@ class BrokerClient:
         self.offered: dict[int, range] = {}
 
     async def negotiate(self) -> None:
-        """Request the API versions that the broker supports. Raises NotKafkaError if the peer does not
-        support Produce.
-        """
+        """Request the API versions that the broker supports. Raises NotKafka if the peer does not support Produce."""
         response = await self.call(ApiKey.API_VERSIONS, 0, b"")
         offered = (await parse_response(partial(read_response, API_VERSIONS_RESPONSE), response, 0))["api_keys"]
         self.offered = {entry["api_key"]: range(entry["min_version"], entry["max_version"] + 1) for entry in offered}
         if ApiKey.PRODUCE not in self.offered:
-            raise NotKafkaError("is a KRaft controller, not a broker")
+            raise NotKafka("is a KRaft controller, not a broker")
 
-    def common_version_of(self, key: ApiKey) -> int:
+    def version_of(self, key: ApiKey) -> int:
         """Return the highest version that both sides support, or a negative number if the broker does not offer the
         API.
         """
@@ -73,14 +71,14 @@ class BrokerClient:
 
     async def ask(self, key: ApiKey, request: MessageSchema, response: MessageSchema, body: Value) -> Value:
         """Send one request in the highest version that both sides support, and return the parsed response."""
-        received = await self.send_and_return_raw_response(key, request, body)
-        return await parse_response(partial(read_response, response), received, self.common_version_of(key))
+        received = await self.ask_raw(key, request, body)
+        return await parse_response(partial(read_response, response), received, self.version_of(key))
 
-    async def send_and_return_raw_response(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
+    async def ask_raw(self, key: ApiKey, request: MessageSchema, body: Value) -> BrokerResponse:
         """Send a request like `ask`, but return the response's body as bytes."""
-        version = self.common_version_of(key)
+        version = self.version_of(key)
         if version < 0:
-            raise ProtocolViolation(f"the broker does not support {APIS[key].name}")
+            raise SenderError(f"the broker does not support {APIS[key].name}")
         return await self.call(key, version, request.build(body, version))
 
     async def call(
@@ -91,21 +89,21 @@ class BrokerClient:
         header = build_request_header(
             key, version, self._correlation_id, _CLIENT_ID, api.request_header_version(version)
         )
-        self._writer.write(build_frame(header, body))
+        self._writer.write(frame_of(header, body))
         await self._writer.drain()
         prefix = await self._reader.readexactly(4)
         if prefix.startswith(_TLS_ALERT):
             raise NoKafkaResponse("is a TLS port: set upstream.tls")
         if prefix in _HTTP:
-            raise NotKafkaError("is an HTTP port, not a Kafka listener")
+            raise NotKafka("is an HTTP port, not a Kafka listener")
         size = int.from_bytes(prefix, "big", signed=True)
         allowed = _MAX_GREETING_BYTES if key in _GREETINGS else most_bytes
         if not 0 <= size <= allowed:
-            raise ProtocolViolation(f"a response of {size} bytes to {api.name}; the limit is {allowed}")
+            raise SenderError(f"a response of {size} bytes to {api.name}; the limit is {allowed}")
         response = await self._reader.readexactly(size)
         body_at = response_body_at(response, api.response_header_version(version))
         if read_correlation_id(response) != self._correlation_id:
-            raise ProtocolViolation(f"a response to a request other than {api.name}")
+            raise SenderError(f"a response to a request other than {api.name}")
         return BrokerResponse(self._address, response[body_at:])
 
     def close(self) -> None:
@@ -125,7 +123,7 @@ class NoKafkaResponse(Exception):
     """A broker closed the connection instead of responding. The message names the probable reason."""
 
 
-class NotKafkaError(NoKafkaResponse):
+class NotKafka(NoKafkaResponse):
     """The peer responds but is not a broker. The message says what it is."""
 
 
@@ -133,11 +131,11 @@ class NoBrokerResponses(Exception):
     """No address of the cluster responded. The message gives the reason for each address."""
 
 
-class NotABrokerError(NoBrokerResponses):
+class NotABroker(NoBrokerResponses):
     """An address responds, but not as a Kafka broker, and no other address responds as one."""
 
 
-class ProxyLoginRejected(NoBrokerResponses):
+class OwnLoginRejected(NoBrokerResponses):
     """A broker responds but rejects the proxy's own login.
 
     Clients use their own logins, so the proxy may still serve them. `wants_logins` is true if the broker accepts logins
@@ -159,14 +157,14 @@ async def ask_any_broker(
     """Ask the bootstrap addresses until one responds. Return that address and its response.
 
     The attempts start one shortly after the other, and each may last `upstream.connect_timeout_seconds`. Raises
-    NoBrokerResponses or one of its subclasses, NotABrokerError and ProxyLoginRejected.
+    NoBrokerResponses or one of its subclasses, NotABroker and OwnLoginRejected.
     """
 
-    async def ask_broker_address(address: HostPort) -> tuple[HostPort, T]:
+    async def ask_one(address: HostPort) -> tuple[HostPort, T]:
         async with asyncio.timeout(upstream.connect_timeout_seconds):
             return address, await _ask_one(address, upstream, tls, ask, correlation_id)
 
-    attempts = [partial(ask_broker_address, address) for address in upstream.bootstrap]
+    attempts = [partial(ask_one, address) for address in upstream.bootstrap]
     try:
         return await happy_eyeballs(attempts, NEXT_BROKER_SECONDS, _forget)
     except AllAttemptsFailed as none:
@@ -183,15 +181,15 @@ def _failure(upstream: Upstream, errors: Sequence[Exception]) -> NoBrokerRespons
     reasons = "; ".join(f"{printable(address)}: {_reason(error, upstream)}" for address, error in failed)
     for address, error in failed:
         if isinstance(error, SaslAuthenticationFailed):
-            return ProxyLoginRejected(reasons, address, not isinstance(error, BrokerOffersNoLogin))
-    no_broker = any(isinstance(error, ProtocolViolation | NotKafkaError) for error in errors)
-    return NotABrokerError(reasons) if no_broker else NoBrokerResponses(reasons)
+            return OwnLoginRejected(reasons, address, not isinstance(error, LoginNotOffered))
+    no_broker = any(isinstance(error, SenderError | NotKafka) for error in errors)
+    return NotABroker(reasons) if no_broker else NoBrokerResponses(reasons)
 
 
 def _reason(error: Exception, upstream: Upstream) -> str:
     if isinstance(error, TimeoutError):
         return f"no response within {upstream.connect_timeout_seconds} s"
-    if isinstance(error, LoginTokenMissing):
+    if isinstance(error, LoginNotTried):
         return f"upstream.sasl provides no token: {error}"
     if isinstance(error, SaslAuthenticationFailed):
         return f"upstream.sasl is rejected: {error}"
@@ -199,13 +197,13 @@ def _reason(error: Exception, upstream: Upstream) -> str:
         return str(error)
     if isinstance(error, OSError):  # a rejected certificate is also a ValueError
         return failure_message(error)
-    if isinstance(error, ProtocolViolation | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
+    if isinstance(error, SenderError | EOFError | ValueError | ArithmeticError | LookupError | RecursionError):
         return f"responds, but not as a Kafka broker ({_text_of(error)})"
     return failure_message(error)  # a name or a peer can cause any kind of error
 
 
 def _text_of(error: Exception) -> str:
-    return str(error)[:300] if isinstance(error, ProtocolViolation | EOFError) else failure_message(error)
+    return str(error)[:300] if isinstance(error, SenderError | EOFError) else failure_message(error)
 
 
 async def _ask_one(
@@ -223,7 +221,7 @@ async def _ask_one(
     except ConnectionResetError as error:
         if context is None:
             raise
-        raise HandshakeInterrupted from error
+        raise HandshakeCutOff from error
     client = BrokerClient(address, *streams, correlation_id)
     try:
         return await _asked(client, upstream, ask)
@@ -242,7 +240,7 @@ async def _asked(client: BrokerClient, upstream: Upstream, ask: Callable[[Broker
     if upstream.sasl is not None:
         # The token gets only half of the time. Otherwise a silent token endpoint would make a working broker seem
         # silent.
-        await log_in_to_broker(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
+        await log_in(client.call, upstream.sasl, upstream.connect_timeout_seconds / 2)
         return await ask(client)
     try:
         return await ask(client)

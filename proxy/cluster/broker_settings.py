@@ -18,32 +18,32 @@ BrokerSettings = Mapping[str, str | None]
 """Settings by name. The values of secret settings are None."""
 
 
-class SettingsUnavailable(NamedTuple):
+class SettingsHidden(NamedTuple):
     """The broker does not return its settings."""
 
     reason: str
 
 
-async def fetch_broker_settings(node_id: int, client: BrokerClient) -> BrokerSettings | SettingsUnavailable:
+async def ask_for_settings(node_id: int, client: BrokerClient) -> BrokerSettings | SettingsHidden:
     """Return the connected broker's settings, including those of each listener.
 
-    Raises a connection's errors, and ProtocolViolation for an invalid response.
+    Raises a connection's errors, and SenderError for an invalid response.
     """
-    version = client.common_version_of(ApiKey.DESCRIBE_CONFIGS)
+    version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
-        return SettingsUnavailable("the broker does not support DescribeConfigs")
+        return SettingsHidden("the broker does not support DescribeConfigs")
     resource = {"resource_type": _BROKER_RESOURCE, "resource_name": str(node_id), "configuration_keys": None}
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": [resource]}, version)
     response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
     return await parse_response(partial(_read, str(node_id)), response, version)
 
 
-def _read(name: str, response: BrokerResponse, version: int) -> BrokerSettings | SettingsUnavailable:
+def _read(name: str, response: BrokerResponse, version: int) -> BrokerSettings | SettingsHidden:
     """Parse a response. Raises MalformedMessage."""
     for result in read_response(DESCRIBE_CONFIGS_RESPONSE, response, version)["results"] or ():
         if result["resource_type"] == _BROKER_RESOURCE and result["resource_name"] == name:
             if result["error_code"]:
                 reason = result["error_message"] or "the broker gives no reason"
-                return SettingsUnavailable(f"{error_name(result['error_code'])}, {reason}"[:_MAX_WORDS])
+                return SettingsHidden(f"{error_name(result['error_code'])}, {reason}"[:_MAX_WORDS])
             return {entry["name"]: entry["value"] for entry in result["configs"] or ()}
-    return SettingsUnavailable("missing in the response")
+    return SettingsHidden("missing in the response")

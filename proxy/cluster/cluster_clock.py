@@ -29,21 +29,17 @@ class ClockOffset:
 
 
 @dataclass(frozen=True, slots=True)
-class ClockOffsetUnavailable:
+class NotMeasured:
     """The cluster does not report its time. `is_denied` is true if the proxy's login may not ask for it."""
 
     reason: str
     is_denied: bool = False
 
 
-async def measure_offset(
-    now_ns: Callable[[], int], requests: int, client: BrokerClient
-) -> ClockOffset | ClockOffsetUnavailable:
+async def measure_offset(now_ns: Callable[[], int], requests: int, client: BrokerClient) -> ClockOffset | NotMeasured:
     """Return the offset according to the fastest of several responses. `now_ns` returns this machine's time."""
-    if client.common_version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
-        return ClockOffsetUnavailable(
-            "this broker does not report its time: it lacks DescribeQuorum v1 (Kafka 3.3 with KRaft)"
-        )
+    if client.version_of(ApiKey.DESCRIBE_QUORUM) < _OFFERED_SINCE:
+        return NotMeasured("this broker does not report its time: it lacks DescribeQuorum v1 (Kafka 3.3 with KRaft)")
     partition = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
     body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, _OFFERED_SINCE)
     found_offsets = []
@@ -52,7 +48,7 @@ async def measure_offset(
         response = await client.call(ApiKey.DESCRIBE_QUORUM, _OFFERED_SINCE, body)
         after = now_ns()
         found = _leaders_time(read_response(DESCRIBE_QUORUM_RESPONSE, response, _OFFERED_SINCE))
-        if isinstance(found, ClockOffsetUnavailable):
+        if isinstance(found, NotMeasured):
             return found
         leader, theirs_ms = found
         within_ms = abs(after - before) // 2_000_000 + 1  # this machine's clock may be set back in between
@@ -60,19 +56,19 @@ async def measure_offset(
     return min(found_offsets, key=lambda offset: offset.within_ms)
 
 
-def _leaders_time(response: Value) -> tuple[int, int] | ClockOffsetUnavailable:
+def _leaders_time(response: Value) -> tuple[int, int] | NotMeasured:
     """Return the leader's node id and the time of its clock (ms)."""
     partitions = [partition for topic in response["topics"] for partition in topic["partitions"]]
     codes = [response["error_code"], *(partition["error_code"] for partition in partitions)]
     rejected = next((code for code in codes if code), None)
     if rejected is not None:
-        return ClockOffsetUnavailable(_rejection(rejected), rejected == _CLUSTER_AUTHORIZATION_FAILED)
+        return NotMeasured(_rejection(rejected), rejected == _CLUSTER_AUTHORIZATION_FAILED)
     for partition in partitions:
         leader: int = partition["leader_id"]
         for replica in partition["current_voters"]:
             if replica["replica_id"] == leader and replica["last_caught_up_timestamp"] > 0:
                 return leader, replica["last_caught_up_timestamp"]
-    return ClockOffsetUnavailable("the quorum's leader does not report its time")
+    return NotMeasured("the quorum's leader does not report its time")
 
 
 def _rejection(code: int) -> str:

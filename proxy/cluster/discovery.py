@@ -16,8 +16,8 @@ from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESP
 from sluicegate.proxy.cluster.broker_client import (
     BrokerClient,
     NoBrokerResponses,
-    NotABrokerError,
-    ProxyLoginRejected,
+    NotABroker,
+    OwnLoginRejected,
     ask_any_broker,
 )
 from sluicegate.proxy.cluster.response_bodies import read_response
@@ -67,10 +67,10 @@ async def discover_cluster(
         address, response = await ask_any_broker(upstream, tls, _brokers if asks_brokers else _nothing, mark)
         if response.brokers == {}:
             address, response = await _one_that_lists_brokers(upstream, tls, mark, address) or (address, response)
-    except ProxyLoginRejected as error:
+    except OwnLoginRejected as error:
         return DiscoveryResult(error.address, None, None, True if error.wants_logins else None, str(error))
     except NoBrokerResponses as error:
-        return DiscoveryResult(None, None, str(error), is_no_broker=isinstance(error, NotABrokerError))
+        return DiscoveryResult(None, None, str(error), is_no_broker=isinstance(error, NotABroker))
     seen = DiscoveryResult(address, response.brokers, None, cluster_id=response.cluster_id)
     if upstream.sasl is not None:
         return replace(seen, needs_login=True)  # a listener without logins rejects SASL requests
@@ -127,11 +127,11 @@ async def _nothing(_client: BrokerClient) -> _Response:
 
 
 async def _brokers(client: BrokerClient) -> _Response:
-    version = client.common_version_of(ApiKey.METADATA)
+    version = client.version_of(ApiKey.METADATA)
     if version < _NO_TOPICS_SINCE:
         return _Response()
     try:
-        response = await client.send_and_return_raw_response(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
+        response = await client.ask_raw(ApiKey.METADATA, METADATA_REQUEST, {"topics": []})
     except (EOFError, ConnectionError):
         return _Response(closed_instead=True)
     value = read_response(METADATA_RESPONSE, response, version, _MAX_ELEMENTS)

@@ -17,12 +17,7 @@ import structlog
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topics import (
-    TOPICS_AT_ONCE,
-    DescribedTopics,
-    TopicSettingsRequestsFailed,
-    request_topic_settings,
-)
+from sluicegate.proxy.cluster.topics import TOPICS_AT_ONCE, DescribedTopics, RequestsFailed, ask_topics
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.in_force import RulesInForce
@@ -76,7 +71,7 @@ class TopicSettingsReader:
         self._quiet_until = 0.0
         self._log = structlog.get_logger("sluicegate.topic_settings")
 
-    def pending_settings_future(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
+    def settings_pending(self, topics: Iterable[str]) -> "asyncio.Future[Any] | None":
         """Return None if these topics can be validated now.
 
         Otherwise return a future that is done within a time limit and never fails.
@@ -176,8 +171,8 @@ class TopicSettingsReader:
         """Request these topics and store their settings. Return whether any settings were received."""
         async with self._one_at_a_time:
             try:
-                described = await request_topic_settings(self._upstream, self._tls, topics)
-            except TopicSettingsRequestsFailed as error:
+                described = await ask_topics(self._upstream, self._tls, topics)
+            except RequestsFailed as error:
                 self._trusted = False
                 self._responded.clear()
                 self._log_readability(str(error))

@@ -12,7 +12,7 @@ from functools import partial
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import ErrorCode, ProtocolViolation, error_name
+from sluicegate.protocol.errors import ErrorCode, SenderError, error_name
 from sluicegate.protocol.messages.cluster import (
     DESCRIBE_CONFIGS_REQUEST,
     DESCRIBE_CONFIGS_RESPONSE,
@@ -23,8 +23,8 @@ from sluicegate.protocol.messages.cluster import (
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker, parse_response
 from sluicegate.proxy.cluster.response_bodies import BrokerResponse, read_response
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_brokers
-from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, cluster_settings_from
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 
 # This size is enough for 10,000 topics with a few hundred partitions each.
 _MAX_RESPONSE_BYTES = 256 << 20
@@ -55,7 +55,7 @@ async def all_topics(upstream: Upstream, tls: TlsContext | None) -> list[Metadat
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTopicNames:
+class ListedNames:
     """The names of the topics that the cluster lists for the proxy's own login.
 
     If the names are unknown, `reason` explains why. `is_hidden` is true if the login may not describe the topic in
@@ -67,44 +67,42 @@ class ListedTopicNames:
     is_hidden: bool = False
 
 
-def list_topic_names_blocking(upstream: Upstream, name: str | None) -> ListedTopicNames:
+def list_names_now(upstream: Upstream, name: str | None) -> ListedNames:
     """List the topics over a separate connection.
 
     Blocks for up to a few seconds, so an event loop must not call it. `name` is the topic in question, or None.
     """
 
-    async def list_names_of(client: BrokerClient) -> ListedTopicNames:
+    async def list_names_of(client: BrokerClient) -> ListedNames:
         names = tuple(topic.name for topic in await _ask_for_all(client))
-        return ListedTopicNames(
-            names, is_hidden=name is not None and name not in names and await _is_hidden(client, name)
-        )
+        return ListedNames(names, is_hidden=name is not None and name not in names and await _is_hidden(client, name))
 
-    async def read() -> ListedTopicNames:
+    async def read() -> ListedNames:
         async with asyncio.timeout(_LIST_SECONDS):
             _, found = await ask_any_broker(upstream, tls, list_names_of)
             return found
 
     try:
-        tls = None if upstream.tls is None else tls_context_for_brokers(upstream.tls)
+        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
         return asyncio.run(read())
     except TimeoutError:
-        return ListedTopicNames(reason=f"no broker responded within {_LIST_SECONDS} s")
-    except (TlsFilesError, NoBrokerResponses, ProtocolViolation) as error:
-        return ListedTopicNames(reason=str(error))
+        return ListedNames(reason=f"no broker responded within {_LIST_SECONDS} s")
+    except (BadTlsFiles, NoBrokerResponses, SenderError) as error:
+        return ListedNames(reason=str(error))
 
 
-async def brokers_offer_topic_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
+async def offers_settings(upstream: Upstream, tls: TlsContext | None) -> bool:
     """Return whether the brokers have the API that reads topics' settings. Raises NoBrokerResponses."""
 
     async def list_names_of(client: BrokerClient) -> bool:
-        return client.common_version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
+        return client.version_of(ApiKey.DESCRIBE_CONFIGS) >= 0
 
     _, offered = await ask_any_broker(upstream, tls, list_names_of)
     return offered
 
 
 async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
-    version = max(client.common_version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
+    version = max(client.version_of(ApiKey.METADATA), _ALL_TOPICS_SINCE)
     body = METADATA_REQUEST.build(
         {
             "topics": None,
@@ -119,7 +117,7 @@ async def _ask_for_all(client: BrokerClient) -> list[MetadataTopic]:
 
 async def _is_hidden(client: BrokerClient, name: str) -> bool:
     """Return whether the login may not describe this topic, so that lists omit it."""
-    version = client.common_version_of(ApiKey.METADATA)
+    version = client.version_of(ApiKey.METADATA)
     if version < _NO_CREATION_SINCE:
         return False
     body = METADATA_REQUEST.build({"topics": [{"name": name}], "allow_auto_topic_creation": False}, version)
@@ -161,7 +159,7 @@ _MAX_WORDS = 300
 _MAX_REQUESTS = 20
 
 
-class TopicSettingsRequestsFailed(Exception):
+class RequestsFailed(Exception):
     """No broker reported any settings. The message gives the reason."""
 
 
@@ -196,8 +194,8 @@ class _RequestRejected:
     reason: str
 
 
-async def request_topic_settings(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
-    """Request these topics' settings over one connection at a time. Raises TopicSettingsRequestsFailed if no
+async def ask_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
+    """Request these topics' settings over one connection at a time. Raises RequestsFailed if no
     settings are received.
     """
     found = DescribedTopics()
@@ -221,12 +219,12 @@ async def request_topic_settings(upstream: Upstream, tls: TlsContext | None, top
             received = True
             found.add(response)
     if not received:
-        raise TopicSettingsRequestsFailed(next(reversed(found.complaints.values())))
+        raise RequestsFailed(next(reversed(found.complaints.values())))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSettingsResult:
+class SettingsRead:
     """The cluster's settings for one topic. If there are none, `reason` explains why.
 
     `shared` contains the topic settings that the proxies share (`sluicegate.*`).
@@ -237,39 +235,37 @@ class TopicSettingsResult:
     shared: Mapping[str, str] = field(default_factory=dict)
 
 
-async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> TopicSettingsResult:
+async def read_settings(upstream: Upstream, tls: TlsContext | None, topic: str) -> SettingsRead:
     """Read one topic's settings as a running proxy does. Takes a few seconds at most."""
     if not upstream.topic_settings:
-        return TopicSettingsResult(reason=SETTINGS_OFF)
+        return SettingsRead(reason=SETTINGS_OFF)
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            described = await request_topic_settings(upstream, tls, [topic])
+            described = await ask_topics(upstream, tls, [topic])
     except TimeoutError:
-        return TopicSettingsResult(reason=f"no broker responded within {_READ_SECONDS} s")
-    except TopicSettingsRequestsFailed as error:
-        return TopicSettingsResult(reason=str(error))
+        return SettingsRead(reason=f"no broker responded within {_READ_SECONDS} s")
+    except RequestsFailed as error:
+        return SettingsRead(reason=str(error))
     if topic in described.absent:
-        return TopicSettingsResult(reason=f"the cluster has no topic {topic}")
+        return SettingsRead(reason=f"the cluster has no topic {topic}")
     settings = described.settings.get(topic)
-    return TopicSettingsResult(settings, None if settings else next(iter(described.complaints.values()), None))
+    return SettingsRead(settings, None if settings else next(iter(described.complaints.values()), None))
 
 
-def read_topic_settings_blocking(upstream: Upstream, topic: str) -> TopicSettingsResult:
+def read_settings_now(upstream: Upstream, topic: str) -> SettingsRead:
     """Read one topic's settings over a separate connection. Blocks, so an event loop must not call it."""
     try:
-        tls = None if upstream.tls is None else tls_context_for_brokers(upstream.tls)
-    except TlsFilesError as error:
-        return TopicSettingsResult(reason=str(error))
+        tls = None if upstream.tls is None else context_for_brokers(upstream.tls)
+    except BadTlsFiles as error:
+        return SettingsRead(reason=str(error))
     return asyncio.run(read_settings(upstream, tls, topic))
 
 
-async def request_settings_of_many_topics(
-    upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]
-) -> DescribedTopics:
-    """Request the settings of any number of topics, in several requests. Raises TopicSettingsRequestsFailed."""
+async def ask_many_topics(upstream: Upstream, tls: TlsContext | None, topics: Sequence[str]) -> DescribedTopics:
+    """Request the settings of any number of topics, in several requests. Raises RequestsFailed."""
     found = DescribedTopics()
     for first in range(0, len(topics), TOPICS_AT_ONCE):
-        found.add(await request_topic_settings(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
+        found.add(await ask_topics(upstream, tls, topics[first : first + TOPICS_AT_ONCE]))
     return found
 
 
@@ -277,14 +273,14 @@ async def _ask(topics: Sequence[str], client: BrokerClient) -> DescribedTopics |
     resources = [
         {"resource_type": _TOPIC_RESOURCE, "resource_name": topic, "configuration_keys": list(KEYS)} for topic in topics
     ]
-    version = client.common_version_of(ApiKey.DESCRIBE_CONFIGS)
+    version = client.version_of(ApiKey.DESCRIBE_CONFIGS)
     if version < 0:
-        raise ProtocolViolation("the broker does not support DescribeConfigs")
+        raise SenderError("the broker does not support DescribeConfigs")
     body = DESCRIBE_CONFIGS_REQUEST.build({"resources": resources}, version)
     try:
         response = await client.call(ApiKey.DESCRIBE_CONFIGS, version, body)
         return await parse_response(partial(_read, topics), response, version)
-    except (EOFError, ConnectionError, ProtocolViolation) as error:
+    except (EOFError, ConnectionError, SenderError) as error:
         return _RequestRejected(str(error)[:_MAX_WORDS])
 
 
@@ -319,9 +315,7 @@ def _read_one(topic: str, result: Value, found: DescribedTopics) -> str | None:
     try:
         entries = result["configs"] or ()
         set_on_topic = [entry["name"] for entry in entries if _is_set_on_topic(entry)]
-        found.settings[topic] = cluster_settings_from(
-            {entry["name"]: entry["value"] for entry in entries}, set_on_topic
-        )
+        found.settings[topic] = settings_from({entry["name"]: entry["value"] for entry in entries}, set_on_topic)
     except ValueError as error:
         return str(error)
     return None

@@ -28,7 +28,7 @@ class Display(Protocol):
         """Show the last state."""
 
 
-def create_display(console: Console, results: DemoResults) -> Display:
+def display_on(console: Console, results: DemoResults) -> Display:
     """Return a live table if the console can redraw it, or lines otherwise."""
     return (
         LiveTable(console, results)
@@ -47,7 +47,7 @@ class LineDisplay:
         self._results = results
 
     def update(self, counters: Counters) -> None:
-        for rejection in self._results.take_new_rejections():
+        for rejection in self._results.new_rejections():
             for line in _lines_about(rejection):
                 self._console.print(line)
         self._console.print(_counts(counters))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sluicegate.proxy.demo.sample_stream import SAMPLES
-from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 _SAMPLES = frozenset(sample.client_id for sample in SAMPLES)
 _MOST_OTHER_CLIENTS = 3
@@ -29,7 +29,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class ProducerRow:
+class Row:
     """A producer. `delivered` is None if unknown, because the producer is not one of the samples."""
 
     client_id: str
@@ -74,29 +74,27 @@ class DemoResults:
             with self._lock:
                 self._delivered[client_id] += 1
 
-    def take_new_rejections(self) -> list[Rejection]:
+    def new_rejections(self) -> list[Rejection]:
         """Return the rejections since the last call, at most a thousand."""
         with self._lock:
             new = list(self._unseen)
             self._unseen.clear()
         return new
 
-    def rows(self) -> Iterator[ProducerRow]:
+    def rows(self) -> Iterator[Row]:
         """Yield the sample producers, then other clients with rejections."""
         with self._lock:
             last, delivered, rejected = dict(self._last), Counter(self._delivered), Counter(self._rejected)
         for sample in SAMPLES:
             found = last.pop(sample.client_id, None)
             why = "" if found is None else found.why
-            yield ProducerRow(
-                sample.client_id, sample.topic, delivered[sample.client_id], rejected[sample.client_id], why
-            )
+            yield Row(sample.client_id, sample.topic, delivered[sample.client_id], rejected[sample.client_id], why)
         for name, found in last.items():
-            yield ProducerRow(name, found.topic, None, rejected[name], found.why)
+            yield Row(name, found.topic, None, rejected[name], found.why)
 
 
 def _rejection_of(event: Event) -> Rejection:
-    fields = event_to_json(event)
+    fields = event_of(event)
     reason, details = str(fields["reason"]), ("the whole batch is rejected", str(fields["reason"]))
     why = reason
     for sample in fields["samples"][:1]:

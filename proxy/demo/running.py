@@ -14,9 +14,9 @@ import uvloop
 from rich.console import Console
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import LoadedConfig, load
+from sluicegate.config.loading import Loaded, load
 from sluicegate.config.model import Config
-from sluicegate.proxy.demo.display import create_display
+from sluicegate.proxy.demo.display import display_on
 from sluicegate.proxy.demo.results import DemoResults
 from sluicegate.proxy.demo.sample_stream import SampleStream
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
@@ -76,7 +76,7 @@ _FURTHER = 1000
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 
 
-def demo_configuration(upstream: list[str]) -> LoadedConfig:
+def demo_configuration(upstream: list[str]) -> Loaded:
     """Return README.md's configuration for the embedded cluster.
 
     The environment can override it, for example the ports.
@@ -134,7 +134,7 @@ async def _run(seconds: float | None) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    display = create_display(console, results)
+    display = display_on(console, results)
     end = time.monotonic() + seconds if seconds is not None else float("inf")
     while not stop.is_set() and time.monotonic() < end:
         try:

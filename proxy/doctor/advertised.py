@@ -15,8 +15,8 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.doctor.ports import is_free
-from sluicegate.proxy.doctor.running_proxy import find_reachable_address, identify_proxy
-from sluicegate.proxy.network.listeners import ListenError, bind
+from sluicegate.proxy.doctor.running_proxy import identify, reachable_address
+from sluicegate.proxy.network.listeners import CannotListen, bind
 
 _ABOUT = "advertised address"
 _SECONDS = 5.0
@@ -48,7 +48,7 @@ async def check(config: Config, brokers: Mapping[int, HostPort]) -> AdvertisedCh
     address = HostPort(host, listen.bootstrap.port)
     is_resolved = await resolve_name(host) is not None
     if not is_free(listen.bootstrap):
-        return await _of_a_running_proxy(config, address if is_resolved else find_reachable_address(listen.bootstrap))
+        return await _of_a_running_proxy(config, address if is_resolved else reachable_address(listen.bootstrap))
     if not is_resolved:
         return AdvertisedCheck((CheckResult(_ABOUT, Level.NOT_CHECKED, f"this machine does not resolve {host}"),))
     return AdvertisedCheck((await _by_listening(listen.bootstrap, address),))
@@ -62,10 +62,7 @@ async def _address_of_a_broker(config: Config, brokers: Mapping[int, HostPort]) 
         return None
     for address in (*brokers.values(), *config.upstream.bootstrap):
         theirs = await resolve_name(address.host)
-        for node_id, port in [
-            (None, listen.bootstrap.port),
-            *((node, listen.port_of_broker(node)) for node in brokers),
-        ]:
+        for node_id, port in [(None, listen.bootstrap.port), *((node, listen.port_of(node)) for node in brokers)]:
             if theirs is not None and address.port == port and ours & theirs:
                 use = "for bootstrap" if node_id is None else f"for broker {node_id}"
                 found = f"{listen.host_for_clients}:{port}, advertised {use}, is a broker's own address"
@@ -79,7 +76,7 @@ async def _by_listening(bound: HostPort, address: HostPort) -> CheckResult:
     loop = asyncio.get_running_loop()
     try:
         listener = bind(bound)
-    except ListenError as error:
+    except CannotListen as error:
         return CheckResult(_ABOUT, Level.NOT_CHECKED, f"cannot listen on {error}")
     with listener:
         arrived = loop.create_task(loop.sock_accept(listener))
@@ -112,11 +109,11 @@ def _leads_elsewhere(address: HostPort, reason: str) -> CheckResult:
 
 async def _of_a_running_proxy(config: Config, address: HostPort) -> AdvertisedCheck:
     """Identify the process at the advertised address, then the process at the proxy's own port."""
-    seen = await identify_proxy(config, address)
+    seen = await identify(config, address)
     if seen.is_proxy:
         return AdvertisedCheck((CheckResult(_ABOUT, seen.level, f"{seen.found}; {_FROM_ELSEWHERE}"),), running=True)
-    here = find_reachable_address(config.listen.bootstrap)
-    if here != address and (await identify_proxy(config, here)).is_proxy:
+    here = reachable_address(config.listen.bootstrap)
+    if here != address and (await identify(config, here)).is_proxy:
         if seen.is_kafka:
             return AdvertisedCheck((CheckResult(_ABOUT, seen.level, seen.found, _CORRECT),), running=True)
         return AdvertisedCheck((_leads_elsewhere(address, seen.found),), running=True)

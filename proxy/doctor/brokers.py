@@ -10,10 +10,10 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.names import resolve_name
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _MOST_BROKERS = 100
 _AT_ONCE = 8
@@ -60,7 +60,7 @@ async def _look_at(address: HostPort, upstream: Upstream, tls: TlsContext | None
     if await resolve_name(address.host) is None:  # an unresolved name is reported as a separate failure
         seen.results.append(CheckResult(about, Level.NOT_CHECKED, f"this machine does not resolve {address.host}"))
         return
-    found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_loop_detection_mark())
+    found = await discover_cluster(replace(upstream, bootstrap=(address,)), tls, new_mark())
     if found.answered_by is None:
         reason = (found.reason or "no response").removeprefix(f"{address}: ")
         if "HTTP" in reason or (tls is None and await _speaks_http(address)):
@@ -127,11 +127,11 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
     at_once = asyncio.Semaphore(_AT_ONCE)
     asked = sorted(brokers.items())[:_MOST_BROKERS]
 
-    async def query_broker(address: HostPort) -> Mapping[int, range] | str:
+    async def ask(address: HostPort) -> Mapping[int, range] | str:
         async with at_once:
             return await _offered_at(address, upstream, tls)
 
-    responses = await asyncio.gather(*(query_broker(address) for _, address in asked))
+    responses = await asyncio.gather(*(ask(address) for _, address in asked))
     found = []
     offers: dict[int, Mapping[int, range]] = {}
     for (node_id, address), response in zip(asked, responses, strict=True):
@@ -146,7 +146,7 @@ async def _versions(upstream: Upstream, tls: TlsContext | None, brokers: Mapping
     for node_id, offered in offers.items():
         groups.setdefault(repr(sorted(offered.items())), []).append(str(node_id))
     if len(groups) > 1:
-        differing = "; ".join(f"brokers {shorten_names(nodes)}" for nodes in groups.values())
+        differing = "; ".join(f"brokers {names_shortened(nodes)}" for nodes in groups.values())
         advice = "complete the brokers' upgrade"
         found.append(CheckResult("broker versions", Level.WARNING, f"differ: {differing}", advice))
     return found
@@ -160,5 +160,5 @@ def _read(address: HostPort, offered: Mapping[int, range]) -> tuple[Level, str, 
     found = f"{address} supports Produce up to v{produce.stop - 1}, as {release}"
     newer = [APIS[key].name for key, there in offered.items() if key in APIS and there.stop - 1 > APIS[key].max_version]
     if newer:
-        found += f"; the proxy offers clients lower versions of {shorten_names(newer)}"
+        found += f"; the proxy offers clients lower versions of {names_shortened(newer)}"
     return Level.OK, found, ""

@@ -13,8 +13,8 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.listen import NODE_ID
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
-from sluicegate.proxy.network.tls.certificates import first_certificate_in_pem
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
+from sluicegate.proxy.network.tls.certificates import first_certificate
 
 _ABOUT = "certificate names"
 
@@ -22,7 +22,7 @@ _ABOUT = "certificate names"
 def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
     """Yield the advertised names that the certificate does not cover. `brokers` contains the known node ids."""
     listen = config.listen
-    certificate = first_certificate_in_pem(listen.tls.certificate_file) if listen.tls is not None else None
+    certificate = first_certificate(listen.tls.certificate_file) if listen.tls is not None else None
     if certificate is None:
         return
     ids = sorted(brokers)
@@ -41,15 +41,15 @@ def check(config: Config, brokers: Iterable[int]) -> Iterator[CheckResult]:
 
 
 def _result(certificate: x509.Certificate, key: str, hosts: list[str], level: Level) -> CheckResult:
-    missing = [host for host in hosts if not certificate_covers_host(certificate, host)]
+    missing = [host for host in hosts if not covers(certificate, host)]
     if not missing:
-        return CheckResult(_ABOUT, Level.OK, f"covers {shorten_names(hosts)} ({key})")
-    covered = shorten_names(_names_of(certificate), 5) or "none"
-    found = f"does not cover {shorten_names(missing)} ({key}); names in the certificate: {covered}"
+        return CheckResult(_ABOUT, Level.OK, f"covers {names_shortened(hosts)} ({key})")
+    covered = names_shortened(_names_of(certificate), 5) or "none"
+    found = f"does not cover {names_shortened(missing)} ({key}); names in the certificate: {covered}"
     return CheckResult(_ABOUT, level, found, f"use a certificate with subject alternative names for {key}")
 
 
-def certificate_covers_host(certificate: x509.Certificate, host: str) -> bool:
+def covers(certificate: x509.Certificate, host: str) -> bool:
     """Return whether a client that connects to `host` accepts the names in the certificate."""
     names = _alternative_names(certificate)
     try:

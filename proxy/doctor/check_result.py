@@ -31,7 +31,7 @@ class CheckResult:
     advice: str = ""
 
 
-def shorten_names(names: list[str], most: int = 3) -> str:
+def names_shortened(names: list[str], most: int = 3) -> str:
     """Return the first `most` names and the number of the remaining names, as a phrase."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -9,7 +9,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.cluster.cluster_clock import ClockOffsetUnavailable, measure_offset
+from sluicegate.proxy.cluster.cluster_clock import NotMeasured, measure_offset
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.network.tls.contexts import TlsContext
@@ -33,8 +33,8 @@ async def check_clock(
         alone = replace(upstream, bootstrap=(asked,))
         _, seen = await ask_any_broker(alone, tls, partial(measure_offset, now_ns, _REQUESTS))
     except NoBrokerResponses as error:
-        seen = ClockOffsetUnavailable(str(error).removeprefix(f"{asked}: "))
-    if isinstance(seen, ClockOffsetUnavailable):
+        seen = NotMeasured(str(error).removeprefix(f"{asked}: "))
+    if isinstance(seen, NotMeasured):
         return CheckResult(_ABOUT, Level.NOT_CHECKED, seen.reason, _BY_HAND)
     way = "ahead of" if seen.ahead_ms >= 0 else "behind"
     off_ms = abs(seen.ahead_ms)

@@ -8,8 +8,8 @@ from sluicegate.config.model import Config
 from sluicegate.proxy.doctor import advertised, brokers, certificate_names, files, names, ports
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, cluster_checks, machine_checks
-from sluicegate.proxy.network.tls.certificates import CertificateFlaw
-from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_brokers
+from sluicegate.proxy.network.tls.certificates import Flaw
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_brokers
 from sluicegate.validation.origins import NOWHERE
 
 
@@ -28,17 +28,17 @@ class Examination:
         return 1 if any(result.level is Level.FAILURE for result in self.results) else 0
 
 
-async def examine(config: Config, flaws: Iterable[CertificateFlaw] = (), source: Source = NOWHERE) -> Examination:
+async def examine(config: Config, flaws: Iterable[Flaw] = (), source: Source = NOWHERE) -> Examination:
     """Run all checks. Write nothing, and bind ports only briefly.
 
     `flaws` is the result of `sluicegate check` for the files that the configuration names. `source` maps the
     configuration's keys to their places in the file.
     """
-    found = [files.convert_flaw(flaw) for flaw in flaws]
+    found = [files.result_of(flaw) for flaw in flaws]
     found += [result for check in machine_checks() for result in check.run(config)]
     try:
-        tls = tls_context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
-    except TlsFilesError:
+        tls = context_for_brokers(config.upstream.tls) if config.upstream.tls is not None else None
+    except BadTlsFiles:
         found.append(CheckResult("cluster", Level.NOT_CHECKED, "upstream.tls cannot be used"))
         return Examination(tuple(found), saw_cluster=False)
     seen = await brokers.survey_brokers(config.upstream, tls)

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from sluicegate.config.files.source import dotted_path
+from sluicegate.config.files.source import dotted
 from sluicegate.config.model import Config
-from sluicegate.config.remarks import DECLARE, UNDECLARED, first_key_with_principal
+from sluicegate.config.remarks import DECLARE, UNDECLARED, named_principal
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
 
@@ -13,7 +13,7 @@ _ABOUT = "principals"
 
 def check(config: Config) -> Iterator[CheckResult]:
     """Yield one result if a policy depends on a principal."""
-    named = first_key_with_principal(config)
+    named = named_principal(config)
     if named is None:
         return
     listen = config.listen
@@ -24,7 +24,7 @@ def check(config: Config) -> Iterator[CheckResult]:
         known.append(f"user names of {', '.join(listen.user_name_is_principal)}")
     if listen.user_claim is not None:
         known.append(f"the claim {listen.user_claim} of OAUTHBEARER tokens")
-    key = dotted_path(named)
+    key = dotted(named)
     if known:
         found = f"{key}: principals are {' and '.join(known)}; those of other SASL logins are unverified"
         yield CheckResult(_ABOUT, Level.OK, found)

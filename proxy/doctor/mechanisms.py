@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from sluicegate.config.listen import Listen
-from sluicegate.config.remarks import first_key_with_principal
+from sluicegate.config.remarks import named_principal
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_REQUEST, SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
@@ -40,7 +40,7 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             found = f"the brokers offer {mechanism}: the client signs for the proxy's name, not for the broker's"
             yield CheckResult(_ABOUT, Level.WARNING, found, advice)
     unverified = sorted(offered - _declared(cluster.config.listen))
-    if unverified and first_key_with_principal(cluster.config) is not None:
+    if unverified and named_principal(cluster.config) is not None:
         found = f"principals of clients that log in with {', '.join(unverified)} are unverified"
         yield CheckResult(_ABOUT, Level.NOTE, found)
 

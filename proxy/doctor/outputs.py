@@ -7,7 +7,7 @@ from pathlib import Path
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "violations.file"
 _VOLUME = "mount a writable volume there, or correct violations.file"
@@ -27,8 +27,8 @@ def check(config: Config) -> Iterator[CheckResult]:
     keys += ["quarantine"] if any(topic.quarantine is not None for topic in config.topics) else []
     for key in keys:
         try:
-            check_client_library(key)
-        except ClientLibraryMissing as error:
+            check_client(key)
+        except ClientMissing as error:
             found, _, advice = str(error).partition(": ")
             yield CheckResult(key, Level.FAILURE, found, advice)
 

@@ -6,7 +6,7 @@ Alerts and reports about entries without an owner name no team.
 from collections.abc import Iterator
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import MachineCheck
 
 _ABOUT = "owners"
@@ -20,10 +20,12 @@ def check(config: Config) -> Iterator[CheckResult]:
         return
     without = [topic.match for topic, owner in zip(config.topics, owners, strict=True) if owner is None]
     if without:
-        found = f"entries of topics without an owner: {shorten_names(without)}"
+        found = f"entries of topics without an owner: {names_shortened(without)}"
         yield CheckResult(_ABOUT, Level.NOTE, found, "add owner to the entry, to its file, or to defaults")
     else:
-        yield CheckResult(_ABOUT, Level.OK, f"each entry of topics has an owner; teams: {shorten_names(sorted(teams))}")
+        yield CheckResult(
+            _ABOUT, Level.OK, f"each entry of topics has an owner; teams: {names_shortened(sorted(teams))}"
+        )
 
 
 CHECK = MachineCheck(60, check)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
-from sluicegate.proxy.network.listeners import MAX_BROKERS, ListenError, bind
+from sluicegate.proxy.network.listeners import MAX_BROKERS, CannotListen, bind
 
 
 def is_free(address: HostPort) -> bool:
@@ -20,13 +20,11 @@ def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Ite
     if config.admin.listen is not None:
         wanted.append(("admin.listen", config.admin.listen))
     for node_id in sorted(brokers)[:MAX_BROKERS]:
-        unavailable = config.why_broker_has_no_client_address(node_id)
+        unavailable = config.why_no_client_address(node_id)
         if unavailable is not None:
             yield CheckResult("listen.broker_port_base", Level.FAILURE, *unavailable)
         elif listen.broker_host is None:
-            wanted.append(
-                (f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of_broker(node_id)))
-            )
+            wanted.append((f"port of broker {node_id}", HostPort(listen.bootstrap.host, listen.port_of(node_id))))
     for about, address in wanted:
         reason = _why_not(address) if address.port else None
         if reason is None:
@@ -37,9 +35,9 @@ def check(config: Config, brokers: Mapping[int, HostPort], running: bool) -> Ite
             yield CheckResult(about, Level.FAILURE, f"cannot listen on {reason}", reason.advice)
 
 
-def _why_not(address: HostPort) -> ListenError | None:
+def _why_not(address: HostPort) -> CannotListen | None:
     try:
         bind(address).close()
-    except ListenError as error:
+    except CannotListen as error:
         return error
     return None

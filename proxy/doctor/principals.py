@@ -9,14 +9,14 @@ from functools import partial
 from typing import NamedTuple
 
 from sluicegate.config.listen import Listen
-from sluicegate.config.remarks import first_key_with_principal
+from sluicegate.config.remarks import named_principal
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsUnavailable, fetch_broker_settings
+from sluicegate.proxy.cluster.broker_settings import BrokerSettings, SettingsHidden, ask_for_settings
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 
 _ABOUT = "broker principals"
 _MOST_BROKERS = 20
@@ -91,15 +91,13 @@ def _declaring(listen: Listen) -> str:
 async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     """Yield each broker's contradictions, or a single result if there are none."""
     config = cluster.config
-    if not config.listen.declares_principal_derivation and first_key_with_principal(config) is None:
+    if not config.listen.declares_principals and named_principal(config) is None:
         return
-    listed = await discover_cluster(
-        replace(config.upstream, bootstrap=(cluster.asked,)), cluster.tls, new_loop_detection_mark()
-    )
+    listed = await discover_cluster(replace(config.upstream, bootstrap=(cluster.asked,)), cluster.tls, new_mark())
     examined = []
     for node_id, address in sorted((listed.brokers or {}).items())[:_MOST_BROKERS]:
         settings = await _settings_of(cluster, node_id, address)
-        if isinstance(settings, SettingsUnavailable):
+        if isinstance(settings, SettingsHidden):
             yield CheckResult(_ABOUT, Level.NOT_CHECKED, f"broker {node_id}: {settings.reason}", _ALLOW)
             return
         found = list(contradicting_settings(config.listen, settings))
@@ -110,18 +108,16 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
             return  # the other brokers have the same configuration
         examined.append(str(node_id))
     if examined:
-        words = f"the default principal builder and Kafka's handlers of logins at brokers {shorten_names(examined)}"
+        words = f"the default principal builder and Kafka's handlers of logins at brokers {names_shortened(examined)}"
         yield CheckResult(_ABOUT, Level.OK, words)
 
 
-async def _settings_of(
-    cluster: CheckedCluster, node_id: int, address: HostPort
-) -> BrokerSettings | SettingsUnavailable:
+async def _settings_of(cluster: CheckedCluster, node_id: int, address: HostPort) -> BrokerSettings | SettingsHidden:
     alone = replace(cluster.config.upstream, bootstrap=(address,))
     try:
-        _, settings = await ask_any_broker(alone, cluster.tls, partial(fetch_broker_settings, node_id))
+        _, settings = await ask_any_broker(alone, cluster.tls, partial(ask_for_settings, node_id))
     except NoBrokerResponses as error:
-        return SettingsUnavailable(str(error).removeprefix(f"{address}: "))
+        return SettingsHidden(str(error).removeprefix(f"{address}: "))
     return settings
 
 

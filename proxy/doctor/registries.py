@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sluicegate.config.model import Config
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import MachineCheck
-from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 
 _MOST_LISTED = 50
 _ADVICE = "register a corrected version, or set the outcome for its records with on_schema_error"
@@ -13,7 +13,7 @@ _ADVICE = "register a corrected version, or set the outcome for its records with
 
 def check(config: Config) -> Iterator[CheckResult]:
     """Yield each schema that cannot be used, and the number of usable schemas."""
-    for surveyed in AllRegistriesSurvey(config).survey_all():
+    for surveyed in Surveys(config).survey_all():
         yield from _findings_of(surveyed)
 
 

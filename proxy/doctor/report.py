@@ -18,16 +18,16 @@ _STYLES = {
 }
 
 
-def format_lines(examined: Examination) -> Iterator[str]:
+def lines_of(examined: Examination) -> Iterator[str]:
     """Yield a line for each result and each piece of advice, and finally the summary."""
     for result in examined.results:
         yield f"{result.level.value:<{_LEVEL_WIDTH}}  {result.about}: {result.found}"
         if result.advice:
             yield f"{'':<{_LEVEL_WIDTH}}  -> {result.advice}"
-    yield summary_text(examined)
+    yield summary_of(examined)
 
 
-def summary_text(examined: Examination) -> str:
+def summary_of(examined: Examination) -> str:
     """Return the number of results of each level, and the verdict."""
     counts = Counter(result.level for result in examined.results)
     numbers = ", ".join(f"{counts[level]} {level.value}" for level in Level if counts[level])
@@ -41,7 +41,7 @@ _VERDICTS = (
 )
 
 
-def print_table(examined: Examination) -> None:
+def draw(examined: Examination) -> None:
     """Print a table on the terminal. Raises ImportError if rich is not installed."""
     from rich.console import Console  # noqa: PLC0415  # an extra
     from rich.table import Table  # noqa: PLC0415  # an extra
@@ -54,7 +54,7 @@ def print_table(examined: Examination) -> None:
     Console().print(table)
 
 
-def report_json(examined: Examination) -> str:
+def json_of(examined: Examination) -> str:
     """Return a JSON object.
 
     `level` is `ok`, `note`, `warning`, `failure` or `not checked`. Keys may be added later.
@@ -62,7 +62,7 @@ def report_json(examined: Examination) -> str:
     return json.dumps(
         {
             "exit_code": examined.exit_code,
-            "summary": summary_text(examined),
+            "summary": summary_of(examined),
             "findings": [_plain(result) for result in examined.results],
         },
         indent=2,

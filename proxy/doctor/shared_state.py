@@ -13,17 +13,17 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.doctor.shared_topics import FoundTopic, check_topic
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.state.topic_description import (
     REQUEST_SECONDS,
     TopicUnavailable,
     admin_client,
-    await_result,
     describe,
+    result_of,
     settings_of,
 )
-from sluicegate.proxy.state.topic_plan import TopicPlan, plan_topics
-from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
+from sluicegate.proxy.state.topic_plan import TopicPlan, plans_of
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 
 _FILE = "state.snapshot_file"
 _CHANGES = frozenset({"ALL", "ALTER", "ALTER_CONFIGS", "DELETE", "WRITE"})
@@ -49,13 +49,13 @@ async def check_shared_state(cluster: CheckedCluster) -> AsyncIterator[CheckResu
     for result in check_snapshot_file(keys):
         yield result
     try:
-        check_client_library("state.topic")
-    except ClientLibraryMissing as error:
+        check_client("state.topic")
+    except ClientMissing as error:
         found, _, advice = str(error).partition(": ")
         yield CheckResult("state.topic", Level.FAILURE, found, advice)
         return
-    for plan in plan_topics(keys):
-        for result in await run_in_daemon_thread(partial(_checked, plan, cluster.config.upstream)):
+    for plan in plans_of(keys):
+        for result in await in_daemon_thread(partial(_checked, plan, cluster.config.upstream)):
             yield result
 
 
@@ -84,7 +84,7 @@ def _writers_in(client: Any, name: str) -> tuple[frozenset[str] | None, str]:
         admin.AclPermissionType.ALLOW,
     )
     try:
-        acls: Iterable[Any] = await_result(client.describe_acls(wanted, request_timeout=REQUEST_SECONDS))
+        acls: Iterable[Any] = result_of(client.describe_acls(wanted, request_timeout=REQUEST_SECONDS))
     except TopicUnavailable as error:
         return None, f"ACLs cannot be read: {error}"
     return frozenset(acl.principal for acl in acls if acl.operation.name in _CHANGES), ""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.state.fleet_view import FORGOTTEN_MS
 from sluicegate.proxy.state.topic_plan import TopicPlan
 
@@ -116,7 +116,7 @@ def _writers(plan: TopicPlan, topic: FoundTopic, forged: str) -> CheckResult:
         advice = "allow the proxy's login DESCRIBE on the cluster"
         return CheckResult(about, Level.NOT_CHECKED, topic.why_unknown, advice)
     if len(topic.writers) > 1:
-        found = f"ACLs allow {shorten_names(sorted(topic.writers))} to change {name}, and so to {forged}"
+        found = f"ACLs allow {names_shortened(sorted(topic.writers))} to change {name}, and so to {forged}"
         return CheckResult(about, Level.FAILURE, found, "grant these permissions only to the proxies' login")
     if not topic.writers:  # librdkafka also returns no ACLs if the brokers have no authorizer
         found = (

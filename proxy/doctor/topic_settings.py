@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator, Iterator
 
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.state.settings_now import read_settings_table
 from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.rulebook import FilePolicies
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -25,11 +25,11 @@ async def check_topic_settings(cluster: CheckedCluster) -> AsyncIterator[CheckRe
     if keys is None:
         return
     try:
-        check_client_library("state.topic")
-        table = await run_in_daemon_thread(lambda: read_settings_table(upstream, keys.topic))
-    except (ClientLibraryMissing, TopicUnavailable):
+        check_client("state.topic")
+        table = await in_daemon_thread(lambda: read_settings_table(upstream, keys.topic))
+    except (ClientMissing, TopicUnavailable):
         return  # the check of the shared state reports it
-    found = await run_in_daemon_thread(lambda: list(_checked(cluster, table)))
+    found = await in_daemon_thread(lambda: list(_checked(cluster, table)))
     for result in found[:_MOST_NAMED]:
         yield result
     if len(found) > _MOST_NAMED:
@@ -41,7 +41,7 @@ async def check_topic_settings(cluster: CheckedCluster) -> AsyncIterator[CheckRe
 
 def _checked(cluster: CheckedCluster, table: SettingsTable) -> Iterator[CheckResult]:
     try:
-        file = compile_file_policies(cluster.config, NamesOnly(), cluster.source)
+        file = file_policies_of(cluster.config, NamesOnly(), cluster.source)
     except RuleUnusable:
         return  # the check of the policies reports it
     for topic in sorted(topic for topic, _ in table):
@@ -59,7 +59,7 @@ def _of(cluster: CheckedCluster, file: FilePolicies, topic: str, table: Settings
         yield CheckResult(_ABOUT, Level.WARNING, f"{topic}: {reason}", advice)
     if policy is None or entry is None:
         return
-    in_force = file.with_topic_policies({topic: policy}, rules_name_principals=False).policy_of(topic)
+    in_force = file.with_topics({topic: policy}, rules_name_principals=False).policy_of(topic)
     for key, name in entry.settings.items():
         path = in_force.origins.paths.get(key)
         if path is not None and path[0] == "floor":

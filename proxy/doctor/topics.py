@@ -10,16 +10,11 @@ from sluicegate.config.teams import Floor, Owner
 from sluicegate.config.topics import Topic
 from sluicegate.config.values.quantity import duration_text
 from sluicegate.config.values.topic_pattern import exact_name_of
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses
-from sluicegate.proxy.cluster.topics import (
-    MetadataTopic,
-    TopicSettingsRequestsFailed,
-    all_topics,
-    request_settings_of_many_topics,
-)
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.cluster.topics import MetadataTopic, RequestsFailed, all_topics, ask_many_topics
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.validation.cluster_settings import (
@@ -47,7 +42,7 @@ _READ, _WRITE, _DESCRIBE_CONFIGS = 3, 4, 10
 _EVENTS = "violations.topic"
 
 
-def check_permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[CheckResult]:
+def permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterator[CheckResult]:
     """Check the operations that brokers report as allowed for the login (KIP-430)."""
     about = "permissions"
     if not topics:
@@ -57,7 +52,9 @@ def check_permissions(config: Config, topics: Sequence[MetadataTopic]) -> Iterat
     if config.upstream.topic_settings:
         hidden = [topic.name for topic in topics if not _may(topic, _DESCRIBE_CONFIGS)]
         if hidden:
-            found = f"DESCRIBE_CONFIGS is not allowed on {shorten_names(hidden)}: only the file's limits apply to them"
+            found = (
+                f"DESCRIBE_CONFIGS is not allowed on {names_shortened(hidden)}: only the file's limits apply to them"
+            )
             yield CheckResult(about, Level.WARNING, found, _ALLOW)
         elif topics:
             yield CheckResult(about, Level.OK, f"the proxy's login may read the settings of all {len(topics)} topics")
@@ -98,7 +95,7 @@ def _may(topic: MetadataTopic, operation: int) -> bool:
     return topic.operations is None or bool(topic.operations >> operation & 1)
 
 
-def topic_differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
+def differences(config: Config, settings: Mapping[str, ClusterSettings]) -> Iterator[CheckResult]:
     """Yield the differences between file and cluster. Topics of one owner with the same difference share one result."""
     plain = [(topic.match, replace(topic, rules=None)) for topic in config.topics]
     floor = [replace(each, rules=None) for each in config.floor]
@@ -116,7 +113,7 @@ def topic_differences(config: Config, settings: Mapping[str, ClusterSettings]) -
         )
 
 
-def find_unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[CheckResult]:
+def unused_entries(config: Config, names: Sequence[str], source: Source = NOWHERE) -> Iterator[CheckResult]:
     """Yield the configuration entries that apply to no topic of the cluster, with their places in `source`."""
     sections: tuple[tuple[str, Sequence[Topic | Floor]], ...] = (("topics", config.topics), ("floor", config.floor))
     for section, entries in sections:
@@ -154,7 +151,7 @@ def _unused(path: Path, pattern: str, found: str, names: Sequence[str], source: 
 
 
 def _called(names: list[str]) -> str:
-    return f"topic {names[0]}" if len(names) == 1 else f"{len(names)} topics: {shorten_names(names)}"
+    return f"topic {names[0]}" if len(names) == 1 else f"{len(names)} topics: {names_shortened(names)}"
 
 
 def _differences(file: TopicPolicy, cluster: ClusterSettings, read: bool) -> Iterator[tuple[Level, str, str]]:
@@ -203,10 +200,10 @@ async def check_topics(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     config, tls = cluster.config, cluster.tls
     try:
         shown = [topic for topic in await all_topics(config.upstream, tls) if not topic.is_internal]
-    except (NoBrokerResponses, ProtocolViolation) as error:
+    except (NoBrokerResponses, SenderError) as error:
         yield CheckResult("topics", Level.NOT_CHECKED, str(error))
         return
-    for result in check_permissions(config, shown):
+    for result in permissions(config, shown):
         yield result
     if len(shown) > MOST_TOPICS:
         found = f"compares the first {MOST_TOPICS} of {len(shown)} topics, by name"
@@ -221,8 +218,8 @@ async def _limits(
     config = cluster.config
     names_of_all = [topic.name for topic in shown]
     try:
-        asked = await request_settings_of_many_topics(config.upstream, tls, names_of_all) if shown else None
-    except TopicSettingsRequestsFailed as error:
+        asked = await ask_many_topics(config.upstream, tls, names_of_all) if shown else None
+    except RequestsFailed as error:
         yield CheckResult(
             "topic limits", Level.NOT_CHECKED, str(error), "allow the proxy's login DESCRIBE_CONFIGS on topics"
         )
@@ -230,9 +227,9 @@ async def _limits(
     if asked is not None:
         for complaint in list(asked.complaints.values())[:_MOST_COMPLAINTS]:
             yield CheckResult("topic limits", Level.NOT_CHECKED, complaint)
-        for result in topic_differences(config, asked.settings):
+        for result in differences(config, asked.settings):
             yield result
-    for result in find_unused_entries(config, names_of_all, cluster.source):
+    for result in unused_entries(config, names_of_all, cluster.source):
         yield result
 
 

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.doctor.check_result import CheckResult, Level, shorten_names
+from sluicegate.proxy.doctor.check_result import CheckResult, Level, names_shortened
 from sluicegate.proxy.doctor.checks import CheckedCluster, ClusterCheck
-from sluicegate.proxy.doctor.running_proxy import find_reachable_address
+from sluicegate.proxy.doctor.running_proxy import reachable_address
 
 _ABOUT = "user names"
 _SECONDS = 5.0
@@ -31,7 +31,7 @@ _ADVICE = (
 )
 
 
-def secret_kind(user_name: str) -> str | None:
+def kind_of_secret(user_name: str) -> str | None:
     """Return what kind of secret a user name looks like, or None if it may be a principal."""
     return next((kind for kind, pattern in _OTHER_NAMES.items() if pattern.fullmatch(user_name)), None)
 
@@ -44,9 +44,9 @@ async def _check(cluster: CheckedCluster) -> AsyncIterator[CheckResult]:
     sasl = config.upstream.sasl
     names = [] if sasl is None or sasl.username is None else [sasl.username]
     names += await _connected(config)
-    odd = {kind: name for name in reversed(names) if (kind := secret_kind(name)) is not None}
+    odd = {kind: name for name in reversed(names) if (kind := kind_of_secret(name)) is not None}
     if odd:
-        found = shorten_names([f"{name} looks like {kind}" for kind, name in odd.items()])
+        found = names_shortened([f"{name} looks like {kind}" for kind, name in odd.items()])
         words = f"{found}: the principal of such a login usually has another name"
         yield CheckResult(_ABOUT, Level.WARNING, words, _ADVICE)
 
@@ -55,7 +55,7 @@ async def _connected(config: Config) -> list[str]:
     """Return the user names of clients that are connected to a running proxy, or none if no proxy is running."""
     if config.admin.listen is None or config.admin.listen.port == 0:
         return []
-    at = find_reachable_address(config.admin.listen)
+    at = reachable_address(config.admin.listen)
     body = b""
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_SECONDS):

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from sluicegate.protocol.framing cimport FrameFastPath
+from sluicegate.protocol.framing cimport OrdinaryFrames
 from sluicegate.protocol.native_walk cimport int16_at, int32_at
 from sluicegate.protocol.response_walks cimport ResponseWalk
 from sluicegate.proxy.session.connection cimport Connection
@@ -25,9 +25,9 @@ from sluicegate.validation.ordinary cimport BatchTally, OrdinaryRequests
 from sluicegate.protocol import produce_versions
 from sluicegate.protocol.api import APIS, ApiKey, ApiHandling
 from sluicegate.protocol.errors import MalformedMessage
-from sluicegate.protocol.response_walks import error_code_steps
+from sluicegate.protocol.response_walks import codes_program
 from sluicegate.protocol.walk import MAX_TAGGED_FIELDS
-from sluicegate.proxy.session.broker_errors import response_error_code_position
+from sluicegate.proxy.session.broker_errors import code_position
 from sluicegate.proxy.session.in_flight import WALKED
 from sluicegate.validation.fallback_reason import FallbackReason
 from sluicegate.validation.ordinary import GOOD, FALL_BACK
@@ -73,7 +73,7 @@ for _key in range(_API_KEYS):
     _PASSES[_key] = APIS[_key].max_version if _key in APIS and APIS[_key].handling is ApiHandling.OPAQUE else -1
 assert APIS[_PRODUCE].flexible_since == _FLEXIBLE_SINCE
 
-# The value of `response_error_code_position` for each API and version that is forwarded.
+# The value of `code_position` for each API and version that is forwarded.
 cdef enum:
     _VERSIONS = 32
     _MAX_ELEMENTS = 10000
@@ -83,11 +83,11 @@ if _CODE_AT == NULL:
 for _key in range(_API_KEYS):
     assert _PASSES[_key] < _VERSIONS
     for _version in range(_PASSES[_key] + 1):
-        _CODE_AT[_key * _VERSIONS + _version] = response_error_code_position(_key, _version)
+        _CODE_AT[_key * _VERSIONS + _version] = code_position(_key, _version)
 # For each API and version whose response has several error codes, the steps to reach them, and whether the response is
 # flexible.
 cdef list _CODES_PROGRAM = [
-    error_code_steps(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
+    codes_program(key, version) if key in APIS and APIS[key].codes and version <= APIS[key].max_version else ()
     for key in range(_API_KEYS)
     for version in range(_VERSIONS)
 ]
@@ -110,12 +110,12 @@ cdef InFlightRequest _new_passing(int64_t correlation_id, int key, int version):
     cdef InFlightRequest made = InFlightRequest.__new__(InFlightRequest)
     made.correlation_id = correlation_id
     made.api_key = key
-    made.error_code_position = _CODE_AT[key * _VERSIONS + version]
+    made.code_at = _CODE_AT[key * _VERSIONS + version]
     made.version = version
     return made
 
 
-cdef class FastPathCounters:
+cdef class PathCounts:
     """Counts the requests on the fast paths of one event loop, by API, and selects the requests that are timed.
 
     For each API the first request is timed, and then one in 128, which represents all requests since the previous one.
@@ -149,18 +149,18 @@ cdef class FastPathCounters:
         self.failed = failed
         self.walk = ResponseWalk()
 
-    def request_counts_by_api(self):
+    def by_api(self):
         """Return the number of requests by API key."""
         return {key: self.taken[key] + self.gathered[key] for key in range(self.keys) if self.taken[key] + self.gathered[key]}
 
     cdef double now(self) except? -1:
         return self.clock.now()
 
-    cdef int record_request_time(self, int key, double arrived, InFlightRequest in_flight) except -1:
+    cdef int time(self, int key, double arrived, InFlightRequest in_flight) except -1:
         # Time the last request on behalf of all since the previous timed one. `in_flight` is None if there is no
         # response.
         cdef long long taken = self.taken[key]
-        self.clock.record_sent_request(key, arrived, in_flight, taken - self._timed[key])
+        self.clock.sent(key, arrived, in_flight, taken - self._timed[key])
         self._timed[key] = taken
         self.due_at[key] = taken + _TIMED_EVERY - 1
         return 0
@@ -179,7 +179,7 @@ cdef class FastPathBuffer:
     def __init__(self, Py_ssize_t total_bytes):
         self.total_bytes = total_bytes
 
-    cdef bint reserve(self, Py_ssize_t size) noexcept:
+    cdef bint take(self, Py_ssize_t size) noexcept:
         # Reserve `size` bytes if they are available, and return whether they were.
         if size > self.total_bytes - self.held_bytes:
             return False
@@ -190,15 +190,15 @@ cdef class FastPathBuffer:
         self.held_bytes -= size
 
 
-cdef class RequestFastPath(FrameFastPath):
+cdef class FastRequests(OrdinaryFrames):
     """Forwards requests.
 
-    `set_known_header` sets the header of Produce requests between the first eight bytes and the body. The header is valid until
+    `remember` sets the header of Produce requests between the first eight bytes and the body. The header is valid until
     the rules change. Requests with any other header are left to the slow path.
     """
 
     cdef OrdinaryRequests _validate
-    cdef FastPathCounters _counts
+    cdef PathCounts _counts
     cdef object _pass_through
     cdef InFlightQueue _queue
     cdef Py_ssize_t _max_in_flight
@@ -225,7 +225,7 @@ cdef class RequestFastPath(FrameFastPath):
     def __init__(
         self,
         OrdinaryRequests validate,
-        FastPathCounters counts,
+        PathCounts counts,
         FastPathBuffer room,
         pass_through,
         InFlightQueue queue,
@@ -235,8 +235,8 @@ cdef class RequestFastPath(FrameFastPath):
         read_buffer,
         wider_buffer,
     ):
-        """`pass_through.may_forward_ordinary_requests` is true if ordinary requests may be forwarded now, and
-        `pass_through.finish_of_unchanged_produce` returns how to finish a broker's response.
+        """`pass_through.takes_ordinary` is true if ordinary requests may be forwarded now, and
+        `pass_through.plain_finish` returns how to finish a broker's response.
 
         `wider_buffer` becomes the client's read buffer after a valid request did not fit into `read_buffer`.
         """
@@ -254,13 +254,13 @@ cdef class RequestFastPath(FrameFastPath):
         self._lateness = lateness
         self._header_version = -1
 
-    def set_connections(self, Connection client, Connection broker, turn_is_over):
+    def lead(self, Connection client, Connection broker, turn_is_over):
         """Set the connections. `turn_is_over(client)` gives other clients their turn."""
         self._client = client
         self._broker = broker
         self._turn_is_over = turn_is_over
 
-    def set_known_header(self, int header_version, bytes rest, BatchTally sender):
+    def remember(self, int header_version, bytes rest, BatchTally sender):
         """Set the known header. `sender` counts the batches of the client that the header names."""
         self._header_version = header_version
         self._header = rest
@@ -268,13 +268,13 @@ cdef class RequestFastPath(FrameFastPath):
         self._header_generation = self._validate._rules.generation
 
     def forget(self):
-        """Forget the header. The client's requests take the slow path until `set_known_header` is called."""
+        """Forget the header. The client's requests take the slow path until `remember` is called."""
         self._header_version = -1
 
-    def set_quota_charge(self, charge):
-        """Call `charge(bytes, requests, newest_request, version)` for the Produce requests that were forwarded together.
+    def meter(self, charge):
+        """Call `charge(bytes, requests, newest, version)` for the Produce requests that were forwarded together.
 
-        `newest_request` is the last of these requests that is in flight, or None, and `version` is its version. If `charge` is
+        `newest` is the last of these requests that is in flight, or None, and `version` is its version. If `charge` is
         None, nothing is called.
         """
         self._charge = charge
@@ -285,18 +285,18 @@ cdef class RequestFastPath(FrameFastPath):
             return False
         return (2 if version >= _FLEXIBLE_SINCE else 1) == self._header_version
 
-    cpdef Py_ssize_t forward_ordinary_frames(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
         self.taken = 0
         self.settled = False
-        if not self._pass_through.may_forward_ordinary_requests:
+        if not self._pass_through.takes_ordinary:
             return position
         if data is self._data:
-            return self._forward_ordinary_frames(data, self._view, position, end)
+            return self._take(data, self._view, position, end)
         view = data
-        return self._forward_ordinary_frames(data, view, position, end)
+        return self._take(data, view, position, end)
 
-    cdef Py_ssize_t _forward_ordinary_frames(
+    cdef Py_ssize_t _take(
         self, object data, const uint8_t[::1] view, Py_ssize_t position, Py_ssize_t end
     ) except -1:
         cdef const uint8_t *origin = &view[0]
@@ -311,7 +311,7 @@ cdef class RequestFastPath(FrameFastPath):
         cdef InFlightRequest timed = None
         cdef Py_ssize_t before, charged = 0, charged_requests = 0
         cdef int charged_version = 0
-        cdef InFlightRequest newest_request = None
+        cdef InFlightRequest newest = None
         cdef bint begun = False
         self.settled = True
         try:
@@ -341,7 +341,7 @@ cdef class RequestFastPath(FrameFastPath):
                         charged_requests += 1
                         if self._queue.count > before:
                             charged_version = version
-                            newest_request = self._queue.newest_request()
+                            newest = self._queue.newest()
                 elif 0 <= version <= _PASSES[key]:
                     self._queue.add(_new_passing(int32_at(origin + at + 8), key, version))
                 else:
@@ -349,7 +349,7 @@ cdef class RequestFastPath(FrameFastPath):
                 self._counts.taken[key] += 1
                 if is_due:
                     timed_key = key
-                    timed = self._queue.newest_request() if self._queue.count > awaited else None
+                    timed = self._queue.newest() if self._queue.count > awaited else None
                 at += _SIZE_BYTES + size
                 self.taken += 1
                 unasked += 1
@@ -362,11 +362,11 @@ cdef class RequestFastPath(FrameFastPath):
             self.has_fallen_back = True
             self._counts.failed(self._client.peer_info.peer, error)
         if at > position:
-            self._broker.send_from_buffer(<const char *>origin + position, at - position)
+            self._broker.pass_on(<const char *>origin + position, at - position)
         if timed_key >= 0:
-            self._counts.record_request_time(timed_key, arrived, timed)
+            self._counts.time(timed_key, arrived, timed)
         if charged_requests > 0:
-            self._charge(charged, charged_requests, newest_request, charged_version)
+            self._charge(charged, charged_requests, newest, charged_version)
             self.settled = False
         if self._queue.count >= self._max_in_flight or self._queue._total.is_full():
             self.settled = False
@@ -379,7 +379,7 @@ cdef class RequestFastPath(FrameFastPath):
             return False
         if not self._has_known_header(start + _SIZE_BYTES, have - _SIZE_BYTES):
             return False
-        if not self._fast_path_buffer.reserve(_SIZE_BYTES + size):
+        if not self._fast_path_buffer.take(_SIZE_BYTES + size):
             return False
         # The memory is not cleared, because it is not visible before the frame is complete.
         self._begun = PyBytes_FromStringAndSize(NULL, _SIZE_BYTES + size)
@@ -388,10 +388,10 @@ cdef class RequestFastPath(FrameFastPath):
         self.left = _SIZE_BYTES + size - have
         return True
 
-    cpdef object missing_bytes_buffer(self):
+    cpdef object rest_buffer(self):
         return PyMemoryView_FromMemory(PyBytes_AS_STRING(self._begun) + self._filled, self.left, PyBUF_WRITE)
 
-    cpdef bytearray process_missing_bytes(self, Py_ssize_t count):
+    cpdef bytearray take_rest(self, Py_ssize_t count):
         cdef bytes frame
         self.taken = 0
         self.settled = True
@@ -402,7 +402,7 @@ cdef class RequestFastPath(FrameFastPath):
         if self.left > 0:
             return None
         frame = self._begun
-        self.discard_partial_frame()
+        self.drop()
         if self._passes_on(frame):
             self.taken = 1
             return None
@@ -410,7 +410,7 @@ cdef class RequestFastPath(FrameFastPath):
         self.settled = False
         return bytearray(memoryview(frame)[_SIZE_BYTES:])
 
-    cpdef discard_partial_frame(self):
+    cpdef drop(self):
         if self._begun is not None:
             self._fast_path_buffer.release(len(self._begun))
             self._begun = None
@@ -431,12 +431,12 @@ cdef class RequestFastPath(FrameFastPath):
             self._counts.failed(self._client.peer_info.peer, error)
             return False
         if self._queue.count > before:
-            in_flight = self._queue.newest_request()
+            in_flight = self._queue.newest()
         self._counts.taken[_PRODUCE] += 1
         self._reads_whole(len(frame))
         self._broker.write(frame)
         if is_due:
-            self._counts.record_request_time(_PRODUCE, arrived, in_flight)
+            self._counts.time(_PRODUCE, arrived, in_flight)
         if self._charge is not None:
             self._charge(len(frame), 1, in_flight, version)
             self.settled = False
@@ -448,7 +448,7 @@ cdef class RequestFastPath(FrameFastPath):
         # From now on requests of this size are read completely and validated in place.
         if len(self._data) < size <= len(self._wider):
             self._data = self._view = self._wider
-            self._client.set_shared_read_buffer(self._wider)
+            self._client.read_into(self._wider)
 
     cdef bint _has_known_header(self, const uint8_t *frame, Py_ssize_t size) noexcept:
         # The header follows the API key, the version and the correlation id.
@@ -470,22 +470,22 @@ cdef class RequestFastPath(FrameFastPath):
             return False
         self._count(verdict)
         if verdict == _GOOD:
-            self._queue.add(self.create_in_flight_request(int32_at(&view[start + 4]), version))
+            self._queue.add(self.new_in_flight(int32_at(&view[start + 4]), version))
         return True
 
-    cpdef InFlightRequest create_in_flight_request(self, int64_t correlation_id, int version):
+    cpdef InFlightRequest new_in_flight(self, int64_t correlation_id, int version):
         """Return the request in flight for a Produce request that was forwarded unchanged."""
         cdef InFlightRequest made
         if version < _NODE_ENDPOINTS_SINCE:
             made = _new_in_flight(correlation_id, None, 0)
         else:
             if version != self._finish_version:
-                self._finish = self._pass_through.finish_of_unchanged_produce(version)
+                self._finish = self._pass_through.plain_finish(version)
                 self._finish_version = version
             made = _new_in_flight(correlation_id, self._finish, version)
         made.version = version
         made.sender = self._sender
-        made.topics = self._validate.last_topic_tallies()
+        made.topics = self._validate.last_topics()
         made.batches = self._validate._partitions
         return made
 
@@ -494,11 +494,11 @@ cdef class RequestFastPath(FrameFastPath):
         cdef Py_ssize_t batches = self._validate._partitions
         self._sender.forward(batches, self._validate._records, self._validate._bytes)
         if verdict != _GOOD:  # with acks=0 there is no response
-            self._sender.count_without_response(batches)
-            _leave_topics_unknown(self._validate.last_topic_tallies(), batches)
+            self._sender.leave_unknown(batches)
+            _leave_topics_unknown(self._validate.last_topics(), batches)
         return 0
 
-    def validate_gathered_request(self, bytearray frame, int version):
+    def validate_gathered(self, bytearray frame, int version):
         """Return FALL_BACK, GOOD or GOOD_NO_RESPONSE for a Produce request that was not complete in the read buffer."""
         cdef bint has_fallen_back = self.has_fallen_back
         cdef Py_ssize_t header_bytes = len(self._header) if self._header is not None else 0
@@ -524,10 +524,10 @@ cdef class RequestFastPath(FrameFastPath):
         return verdict
 
 
-cdef class ResponseFastPath(FrameFastPath):
+cdef class FastResponses(OrdinaryFrames):
     """Forwards responses."""
 
-    cdef FastPathCounters _counts
+    cdef PathCounts _counts
     cdef InFlightQueue _queue
     cdef Connection _client
     cdef object _errors
@@ -535,31 +535,31 @@ cdef class ResponseFastPath(FrameFastPath):
     cdef object _data
     cdef const uint8_t[::1] _view
 
-    def __init__(self, FastPathCounters counts, InFlightQueue queue, read_buffer):
+    def __init__(self, PathCounts counts, InFlightQueue queue, read_buffer):
         super().__init__()
         self._counts = counts
         self._queue = queue
         self._data = read_buffer
         self._view = read_buffer
 
-    def set_connections(self, Connection client, errors, outcomes):
+    def lead(self, Connection client, errors, outcomes):
         """Set the connection and the counters.
 
-        `errors.count_error(api_key, code)` counts one error of the broker, and `errors.count_error_codes(api_key, codes)` several.
+        `errors.responded(api_key, code)` counts one error of the broker, and `errors.count_codes(api_key, codes)` several.
         `outcomes.settle(in_flight, frame)` handles a Produce response that has an error.
         """
         self._client = client
         self._errors = errors
         self._outcomes = outcomes
 
-    cpdef Py_ssize_t forward_ordinary_frames(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
+    cpdef Py_ssize_t take(self, object data, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t[::1] view
         if data is self._data:
-            return self._forward_ordinary_frames(&self._view[0], position, end)
+            return self._take(&self._view[0], position, end)
         view = data
-        return self._forward_ordinary_frames(&view[0], position, end)
+        return self._take(&view[0], position, end)
 
-    cdef Py_ssize_t _forward_ordinary_frames(self, const uint8_t *origin, Py_ssize_t position, Py_ssize_t end) except -1:
+    cdef Py_ssize_t _take(self, const uint8_t *origin, Py_ssize_t position, Py_ssize_t end) except -1:
         cdef const uint8_t *frame
         cdef Py_ssize_t at = position
         cdef Py_ssize_t size
@@ -579,22 +579,22 @@ cdef class ResponseFastPath(FrameFastPath):
                 break
             self._queue.pop()
             if in_flight.stands_for:
-                self._counts.clock.record_response_start(in_flight)
+                self._counts.clock.response_began(in_flight)
             if is_all_stored:
                 _accept(in_flight)
             elif in_flight.sender is not None:
                 self._outcomes.settle(in_flight, bytearray(frame[:size]))
-            elif in_flight.error_code_position > 0:
-                if size >= in_flight.error_code_position + 2 and int16_at(frame + in_flight.error_code_position) != 0:
-                    self._errors.count_error(in_flight.api_key, int16_at(frame + in_flight.error_code_position))
-            elif in_flight.error_code_position == _WALKED and in_flight.finish is None:
+            elif in_flight.code_at > 0:
+                if size >= in_flight.code_at + 2 and int16_at(frame + in_flight.code_at) != 0:
+                    self._errors.responded(in_flight.api_key, int16_at(frame + in_flight.code_at))
+            elif in_flight.code_at == _WALKED and in_flight.finish is None:
                 self._read_codes(in_flight.api_key, in_flight.version, frame, size)
             at += _SIZE_BYTES + size
             self.taken += 1
         if at > position:
-            self._client.send_from_buffer(<const char *>origin + position, at - position)
+            self._client.pass_on(<const char *>origin + position, at - position)
         # A paused client may be waiting for this response. A request that is ready waits only for its turn.
-        self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_oldest_ready()
+        self.settled = at - position < _MUCH_BYTES and not self._client._pause_reasons and not self._queue.is_ready()
         return at
 
 
@@ -616,7 +616,7 @@ cdef class ResponseFastPath(FrameFastPath):
             pass  # the response is forwarded as it is
         walk.data = NULL
         if walk.codes:
-            self._errors.count_error_codes(key, walk.codes)
+            self._errors.count_codes(key, walk.codes)
             walk.codes.clear()
         return 0
 
@@ -640,10 +640,10 @@ cdef int _leave_topics_unknown(object topics, Py_ssize_t batches) except -1:
     if type(topics) is list:
         for topic, own in topics:
             tally = topic
-            tally.count_without_response(own)
+            tally.leave_unknown(own)
     else:
         tally = topics
-        tally.count_without_response(batches)
+        tally.leave_unknown(batches)
     return 0
 
 

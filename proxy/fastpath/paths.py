@@ -9,7 +9,7 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, FastPathCounters, RequestFastPath, ResponseFastPath
+    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, FastRequests, FastResponses, PathCounts
     from sluicegate.proxy.session.in_flight import Finish, InFlightQueue
     from sluicegate.proxy.session.pacing import LoopLateness
     from sluicegate.proxy.session.request_clock import RequestClock
@@ -26,7 +26,7 @@ if is_compiled():
 # The results for a request. Any other value means that the request is valid and gets no response (acks=0).
 FALL_BACK, GOOD = (ordinary.FALL_BACK, ordinary.GOOD) if HAS_FAST_PATH else (0, 1)
 
-FastPaths = tuple["RequestFastPath | None", "ResponseFastPath | None"]
+FastPaths = tuple["FastRequests | None", "FastResponses | None"]
 """The fast paths for requests and for responses. Both are None without the compiled module."""
 
 NO_FAST_PATHS: FastPaths = (None, None)
@@ -36,10 +36,10 @@ class PassThroughState(Protocol):
     """The session's state that the fast path reads."""
 
     @property
-    def may_forward_ordinary_requests(self) -> bool:
+    def takes_ordinary(self) -> bool:
         """Whether ordinary requests may be forwarded."""
 
-    def finish_of_unchanged_produce(self, version: int) -> "Finish | None":
+    def plain_finish(self, version: int) -> "Finish | None":
         """Return the function that finishes the response to an unchanged Produce request."""
 
 
@@ -50,14 +50,12 @@ def make_ordinary_requests(
     return ordinary.OrdinaryRequests(limits, max_partitions, now_ms, rules) if HAS_FAST_PATH else None
 
 
-def make_fast_path_counters(
-    clock: "RequestClock", failed: Callable[[str, Exception], None]
-) -> "FastPathCounters | None":
+def make_path_counts(clock: "RequestClock", failed: Callable[[str, Exception], None]) -> "PathCounts | None":
     """Create the counters for the fast paths of one event loop. Return None without fast paths.
 
     `failed` reports an internal error and its client. The slow path then validates the request.
     """
-    return fast_path.FastPathCounters(clock, failed) if HAS_FAST_PATH else None
+    return fast_path.PathCounts(clock, failed) if HAS_FAST_PATH else None
 
 
 def make_fast_path_buffer(total_bytes: int) -> "FastPathBuffer | None":
@@ -67,7 +65,7 @@ def make_fast_path_buffer(total_bytes: int) -> "FastPathBuffer | None":
 
 def make_fast_paths(
     validate: "OrdinaryRequests | None",
-    counts: "FastPathCounters | None",
+    counts: "PathCounts | None",
     room: "FastPathBuffer | None",
     pass_through: "PassThroughState",
     queue: "InFlightQueue",
@@ -82,7 +80,7 @@ def make_fast_paths(
     if validate is None or counts is None or room is None:
         return NO_FAST_PATHS
     return (
-        fast_path.RequestFastPath(
+        fast_path.FastRequests(
             validate,
             counts,
             room,
@@ -94,5 +92,5 @@ def make_fast_paths(
             client_buffer,
             wider_buffer,
         ),
-        fast_path.ResponseFastPath(counts, queue, broker_buffer),
+        fast_path.FastResponses(counts, queue, broker_buffer),
     )

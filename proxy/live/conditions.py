@@ -44,7 +44,7 @@ def status_state(active: Sequence[ActiveCondition]) -> StatusState:
     return {"state": state_of(active).value, "conditions": conditions}
 
 
-def merge_statuses(statuses: Iterable[StatusState]) -> StatusState:
+def status_of_several(statuses: Iterable[StatusState]) -> StatusState:
     """Return the combined status of several proxies. If their states differ, it is `needs attention`."""
     several = list(statuses)
     states = {status["state"] for status in several}

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from operator import itemgetter
 
 from sluicegate.proxy.live.live_state import Connections, ConnectionState
-from sluicegate.proxy.reporting.bounded_text import truncate_text
-from sluicegate.proxy.reporting.events.violation_event import owner_state
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.events.violation_event import owner_as_shown
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.lifecycle import Stage
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.validation.requests.name_pattern import OwnedClients, first_owner_of
+from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
 
 MAX_LISTED = 500
 _MOST_EXAMINED = 2000
@@ -45,7 +45,7 @@ PAUSES = {
 }
 
 
-def list_connections(
+def connections_of(
     sessions: Iterable[Session], owners: tuple[OwnedClients, ...], max_listed: int = MAX_LISTED
 ) -> Connections:
     """Return the number of connections per state, and a list of at most 2000 connections.
@@ -77,14 +77,14 @@ def list_connections(
 
 def _state_of(session: Session, pause_reasons: list[str], owners: tuple[OwnedClients, ...]) -> ConnectionState:
     client = session.identity
-    owner = first_owner_of(owners, client.client_for_rules())
+    owner = owner_among(owners, client.for_rules())
     software = " ".join(text for text in (client.software_name, client.software_version) if text is not None)
     return {
-        "client_address": truncate_text(client.peer),
-        "client_id": None if client.client_id is None else truncate_text(client.client_id),
-        "software": truncate_text(software) if software else None,
-        "principal": None if client.principal is None else truncate_text(client.principal),
-        "owner": None if owner is None else owner_state(owner),
+        "client_address": cut(client.peer),
+        "client_id": None if client.client_id is None else cut(client.client_id),
+        "software": cut(software) if software else None,
+        "principal": None if client.principal is None else cut(client.principal),
+        "owner": None if owner is None else owner_as_shown(owner),
         "broker": session.route_label,
         "state": STATES[session.stage],
         "pause_reasons": pause_reasons,

@@ -10,7 +10,7 @@ _RATE_SECONDS = 5
 _NONE_YET = -1
 
 
-class FlowTotals(NamedTuple):
+class Flow(NamedTuple):
     """Counts for one second, or since the start.
 
     `size` is the number of bytes in Produce requests. `rejected` counts rejected batches. `observed` counts the batches
@@ -25,7 +25,7 @@ class FlowTotals(NamedTuple):
     observed: int = 0
 
 
-class FlowRates(NamedTuple):
+class Rates(NamedTuple):
     """Rates per second of requests, records, bytes of Produce requests, rejected batches and observed batches."""
 
     requests: float
@@ -35,26 +35,26 @@ class FlowRates(NamedTuple):
     observed: float
 
 
-def recent_rates(history: History) -> FlowRates:
+def rates_of(history: History) -> Rates:
     """Return the average of the last five complete seconds. The newest second is incomplete."""
 
-    def average_column(column: list[int]) -> float:
+    def average_of_column(column: list[int]) -> float:
         whole = column[:-1][-_RATE_SECONDS:]
         return sum(whole) / max(1, len(whole))
 
-    return FlowRates(*(average_column(history[name]) for name in FlowRates._fields))  # type: ignore[literal-required]
+    return Rates(*(average_of_column(history[name]) for name in Rates._fields))  # type: ignore[literal-required]
 
 
 class FlowHistory:
     """A ring buffer that takes 48 bytes per second."""
 
     def __init__(self) -> None:
-        self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in FlowTotals._fields)
+        self._columns = tuple(array("q", bytes(8 * SECONDS)) for _ in Flow._fields)
         self._newest = _NONE_YET
         self._oldest = _NONE_YET
-        self._before = FlowTotals()
+        self._before = Flow()
 
-    def add(self, second: int, since_start: FlowTotals) -> None:
+    def add(self, second: int, since_start: Flow) -> None:
         """Store the totals up to `second` (Unix time)."""
         if self._newest == _NONE_YET:
             self._oldest = self._newest = second
@@ -73,6 +73,6 @@ class FlowHistory:
         span = range(begin, self._newest + 1) if self._newest != _NONE_YET else range(0)
         rows = {
             name: [column[second % SECONDS] for second in span]
-            for name, column in zip(FlowTotals._fields, self._columns, strict=True)
+            for name, column in zip(Flow._fields, self._columns, strict=True)
         }
         return {"begin": begin, **rows}  # type: ignore[typeddict-item]  # the names are History's

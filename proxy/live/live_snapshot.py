@@ -7,14 +7,14 @@ from typing import Any
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.conditions import status_state
-from sluicegate.proxy.live.connection_list import list_connections
+from sluicegate.proxy.live.connection_list import connections_of
 from sluicegate.proxy.live.flow_history import SECONDS
-from sluicegate.proxy.live.live_state import BoundsState, BrokerState, LiveState, TrafficHistory
+from sluicegate.proxy.live.live_state import Bounds, BrokerState, LiveState, TrafficHistory
 from sluicegate.proxy.live.live_view import LiveView
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.events.violation_event import event_to_json
+from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorCounts
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.handlers.session import Session
@@ -83,7 +83,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
     violations = []
     for number, validated_ms, event in list(view.violations):
         if validated_ms > query.after_ms:
-            violations.append({"id": f"{view.began_ms}-{number}", **_with_text_timestamps(event_to_json(event))})
+            violations.append({"id": f"{view.began_ms}-{number}", **_with_text_timestamps(event_of(event))})
             turns.give_way()
     violation_groups = view.violation_groups.state(query.violation_groups)
     turns.give_way()
@@ -94,8 +94,8 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "since_ms": view.began_ms,
         "version": VERSION,
         "proxies": 1,
-        "name": truncate_text(sources.name),
-        "cluster_id": None if cluster_id is None else truncate_text(cluster_id),
+        "name": cut(sources.name),
+        "cluster_id": None if cluster_id is None else cut(cluster_id),
         **status_state(sources.conditions()),
         "totals": flow._asdict(),
         "history": view.history.state(query.seconds),
@@ -107,7 +107,7 @@ def live_state(sources: LiveSources, query: LiveQuery) -> LiveState:
         "traffic": _traffic(view, query),
         "distances": view.distances.state(),
         "bounds": _bounds(sources.rules, [group["topic"] for group in violation_groups]),
-        "connections": list_connections(sources.sessions, sources.rules.rulebook.file_policies.client_owners),
+        "connections": connections_of(sources.sessions, sources.rules.rulebook.in_file.client_owners),
         "brokers": _brokers(sources),
         "broker_errors": sources.broker_errors.state()[:_MAX_BROKER_ERRORS],
         "fleet": [],
@@ -127,13 +127,13 @@ def _with_text_timestamps(event: dict[str, Any]) -> dict[str, Any]:
     return {**event, "samples": samples}
 
 
-def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[BoundsState]:
+def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[Bounds]:
     """Return the bounds of the configuration's entries, and those of topics with violations.
 
     The cluster's bounds for these topics may be stricter.
     """
     rulebook = rules.rulebook
-    file = rulebook.file_policies
+    file = rulebook.in_file
     named: dict[str, TopicPolicy] = {"defaults": file.default}
     for match, policy in file.topics[:_MAX_BOUNDS]:
         named.setdefault(match, policy)
@@ -141,7 +141,7 @@ def _bounds(rules: RulesInForce, violated: Iterable[str | None]) -> list[BoundsS
         if topic is not None and len(named) < 2 * _MAX_BOUNDS:
             named.setdefault(topic, rulebook.policy_of(topic))
     return [
-        {"name": truncate_text(name), "before_ms": policy.before_max_ms, "after_ms": policy.after_max_ms}
+        {"name": cut(name), "before_ms": policy.before_max_ms, "after_ms": policy.after_max_ms}
         for name, policy in named.items()
         if policy.checked and policy.timestamp_type is not TimestampType.LOG_APPEND_TIME
     ]

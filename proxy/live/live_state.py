@@ -76,7 +76,7 @@ class TrafficHistory(TypedDict):
     violations: list[int]
 
 
-class BoundsState(TypedDict):
+class Bounds(TypedDict):
     """The bounds in force, in ms. `name` is a pattern in the configuration, `defaults`, or a topic."""
 
     name: str
@@ -84,7 +84,7 @@ class BoundsState(TypedDict):
     after_ms: int
 
 
-class TimestampDistanceCounts(TypedDict):
+class Distances(TypedDict):
     """The number of batches for each distance between their timestamps and now, in steps.
 
     There are separate counts for valid batches with past timestamps, valid batches with future timestamps, and batches
@@ -175,8 +175,8 @@ class LiveState(StatusState):
     topics: list[TrafficState]
     clients: list[TrafficState]
     traffic: TrafficHistory | None
-    distances: TimestampDistanceCounts
-    bounds: list[BoundsState]
+    distances: Distances
+    bounds: list[Bounds]
     connections: Connections
     brokers: list[BrokerState]
     broker_errors: list[BrokerErrorState]

@@ -6,11 +6,11 @@ The observer reports validations to this view. It formats them only when a reade
 from collections import deque
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.live.flow_history import FlowHistory, FlowTotals
+from sluicegate.proxy.live.flow_history import Flow, FlowHistory
 from sluicegate.proxy.live.timestamp_distances import TimestampDistances
 from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, Traffic
 from sluicegate.proxy.live.violation_groups import GroupKey, ViolationGroups
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import REHEARSE, Event, ViolationEvent
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.session.client.client_details import ClientDetails
@@ -32,8 +32,8 @@ _MAX_RULES = 5
 class LiveView:
     """Collects the live view, and never blocks.
 
-    It receives the outcomes of the slow path from Observer, the traffic of both paths from ValidationCounts
-    (`count_client_traffic` and `count_topic_traffic`), and each violation from ViolationEvents (`write`).
+    It receives the outcomes of the slow path from Observer, the traffic of both paths from ValidationCounts (`sent_by`
+    and `sent_to`), and each violation from ViolationEvents (`write`).
     """
 
     def __init__(
@@ -54,34 +54,34 @@ class LiveView:
         self.violations: deque[tuple[int, int, Event]] = deque(maxlen=MAX_VIOLATIONS)
         self._events = 0
 
-    def report_request_outcome(self, request: RequestOutcome) -> None:
+    def request_settled(self, request: RequestOutcome) -> None:
         """Count a request of the slow path, and record its topics."""
         self._size += request.size
         for name in request.topics:
             if name:
                 self.topics.seen(name)
 
-    def report_batch_outcome(self, _client: ClientDetails, batch: BatchOutcome) -> None:
+    def batch_settled(self, _client: ClientDetails, batch: BatchOutcome) -> None:
         """Count the distance of a batch's timestamps."""
-        self.distances.count_valid_batch(batch)
+        self.distances.settled(batch)
 
-    def count_client_traffic(self, client_id: str | None, batches: int, records: int, size: int) -> None:
+    def sent_by(self, client_id: str | None, batches: int, records: int, size: int) -> None:
         """Count a client's validated batches."""
         self.clients.add(client_id, batches, records, size)
 
-    def count_topic_traffic(self, topic: str, batches: int, records: int, size: int) -> None:
+    def sent_to(self, topic: str, batches: int, records: int, size: int) -> None:
         """Count a topic's validated batches."""
         self.topics.add(topic, batches, records, size)
 
     def write(self, event: Event) -> None:
         """Count a violation, and list it unless many equal ones are already listed."""
-        client_id = None if event.client.client_id is None else truncate_text(event.client.client_id)
+        client_id = None if event.client.client_id is None else cut(event.client.client_id)
         topic = event.topic
         if isinstance(event, ViolationEvent):
             now_ms, bad_records = event.basis.now_ms, event.bad_count
             outcome = event.outcome
             key = GroupKey(outcome, event.mode.value, event.changes, event.copies, client_id, topic, event.reason)
-            self.distances.count_rejected_batch(event)
+            self.distances.rejected(event)
         else:
             now_ms, bad_records = event.now_ms, max(count for _, count in event.found)
             outcome = event.batch.outcome
@@ -109,11 +109,11 @@ class LiveView:
         self.clients.tick(now_ms)
         self.history.add(now_ms // 1000, self.flow())
 
-    def flow(self) -> FlowTotals:
+    def flow(self) -> Flow:
         """Return the totals since the start. Thread-safe."""
         counters, ordinary = self._counters, self._ordinary
         more = (0, 0, 0) if ordinary is None else (ordinary.requests, ordinary.records, ordinary.size)
-        return FlowTotals(
+        return Flow(
             counters.produce_requests + more[0],
             counters.accepted_records + more[1],
             self._size + more[2],
@@ -131,5 +131,5 @@ def _kept(violation: ViolationEvent) -> ViolationEvent:
     records, message = violation.bad_records, violation.message or ""
     if len(records) <= 1 and len(message) <= _MESSAGE_CHARACTERS and not violation.rules:
         return violation
-    kept = None if violation.message is None else truncate_text(message, _MESSAGE_CHARACTERS)
+    kept = None if violation.message is None else cut(message, _MESSAGE_CHARACTERS)
     return violation._replace(message=kept, bad_records=records[:1], rules=violation.rules[:_MAX_RULES])

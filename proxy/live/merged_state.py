@@ -4,22 +4,22 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sluicegate.proxy.live.conditions import merge_statuses
+from sluicegate.proxy.live.conditions import status_of_several
 from sluicegate.proxy.live.connection_list import MAX_LISTED
-from sluicegate.proxy.live.flow_history import SECONDS, FlowTotals
+from sluicegate.proxy.live.flow_history import SECONDS, Flow
 from sluicegate.proxy.live.live_state import (
-    BoundsState,
+    Bounds,
     BrokerState,
     Connections,
+    Distances,
     History,
     LiveState,
-    TimestampDistanceCounts,
     TrafficRates,
     TrafficState,
     ViolationGroupState,
 )
 from sluicegate.proxy.live.live_view import MAX_VIOLATIONS
-from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, sum_histories
+from sluicegate.proxy.live.traffic import MAX_CLIENTS, MAX_TOPICS, sum_of_histories
 from sluicegate.proxy.live.violation_groups import MAX_GROUPS
 from sluicegate.proxy.reporting.metrics.broker_errors import BrokerErrorState
 
@@ -42,7 +42,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "proxies": sum(state["proxies"] for state in states),
         "name": ", ".join(sorted({state["name"] for state in states})),
         "cluster_id": ", ".join(sorted({state["cluster_id"] or "" for state in states} - {""})) or None,
-        **merge_statuses(states),
+        **status_of_several(states),
         "totals": _sum(state["totals"] for state in states),
         "history": _histories([state["history"] for state in states]),
         "violation_groups": violation_groups,
@@ -50,7 +50,7 @@ def merged_state(states: Sequence[LiveState]) -> LiveState:
         "violations": _violations(states),
         "topics": _traffic((topic for state in states for topic in state["topics"]), MAX_TOPICS),
         "clients": _traffic((client for state in states for client in state["clients"]), MAX_CLIENTS),
-        "traffic": sum_histories([state["traffic"] for state in states if state["traffic"] is not None]),
+        "traffic": sum_of_histories([state["traffic"] for state in states if state["traffic"] is not None]),
         "distances": _distances(states),
         "bounds": _bounds(states),
         "connections": _connections([state["connections"] for state in states]),
@@ -75,7 +75,7 @@ def _histories(histories: Sequence[History]) -> History:
     end = max(history["begin"] + len(history["requests"]) for history in some)
     begin = max(min(history["begin"] for history in some), end - SECONDS)
     rows: dict[str, list[int]] = {}
-    for name in FlowTotals._fields:
+    for name in Flow._fields:
         row = [0] * (end - begin)
         for history in some:
             for second, count in enumerate(history[name], history["begin"]):  # type: ignore[literal-required]
@@ -140,7 +140,7 @@ def _rates(one: TrafficRates | None, other: TrafficRates | None) -> TrafficRates
     }
 
 
-def _distances(states: Sequence[LiveState]) -> TimestampDistanceCounts:
+def _distances(states: Sequence[LiveState]) -> Distances:
     several = [state["distances"] for state in states]
     return {
         "behind": _sum(each["behind"] for each in several),
@@ -150,9 +150,9 @@ def _distances(states: Sequence[LiveState]) -> TimestampDistanceCounts:
     }
 
 
-def _bounds(states: Sequence[LiveState]) -> list[BoundsState]:
+def _bounds(states: Sequence[LiveState]) -> list[Bounds]:
     """Return the bounds for each name, from the first state that contains it: all workers have the same bounds."""
-    found: dict[str, BoundsState] = {}
+    found: dict[str, Bounds] = {}
     for state in states:
         for bounds in state["bounds"]:
             found.setdefault(bounds["name"], bounds)

@@ -8,7 +8,7 @@ timestamp if that is in the future.
 from array import array
 from typing import TYPE_CHECKING
 
-from sluicegate.proxy.live.live_state import TimestampDistanceCounts
+from sluicegate.proxy.live.live_state import Distances
 from sluicegate.proxy.reporting.events.violation_event import ViolationEvent
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome
 from sluicegate.validation.units import DISTANCE_STEPS, distance_step
@@ -29,13 +29,13 @@ class TimestampDistances:
         self._ordinary = ordinary
         self._behind, self._ahead, self._rejected_behind, self._rejected_ahead = (array("q", _ROW) for _ in range(4))
 
-    def count_valid_batch(self, batch: BatchOutcome) -> None:
+    def settled(self, batch: BatchOutcome) -> None:
         """Count a batch that the slow path found valid."""
         if batch.ahead_ms is not None and batch.age_ms is not None:
             self._behind[_step_of(batch.age_ms)] += 1
             self._ahead[_step_of(batch.ahead_ms)] += 1
 
-    def count_rejected_batch(self, violation: ViolationEvent) -> None:
+    def rejected(self, violation: ViolationEvent) -> None:
         """Count a batch by its first bad record, if the violation concerns the timestamp."""
         records = violation.bad_records
         if not records or records[0].reason not in TIMED:
@@ -44,11 +44,11 @@ class TimestampDistances:
         self._rejected_behind[_step_of(-away)] += 1
         self._rejected_ahead[_step_of(away)] += 1
 
-    def state(self) -> TimestampDistanceCounts:
+    def state(self) -> Distances:
         """Return the counts that are not zero. Thread-safe."""
         behind, ahead = array("q", self._behind), array("q", self._ahead)
         if self._ordinary is not None:
-            for row, more in zip((behind, ahead), self._ordinary.timestamp_distance_counts(), strict=True):
+            for row, more in zip((behind, ahead), self._ordinary.distance_counts(), strict=True):
                 for step, count in enumerate(memoryview(more).cast("q")):
                     row[step] += count
         return {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sluicegate.proxy.live.live_state import TrafficHistory, TrafficRates, TrafficState
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 
 MAX_TOPICS = 1000
 MAX_CLIENTS = 500
@@ -81,7 +81,7 @@ class Traffic:
         self._of(name).add(self._now_ms, batches, records, size, violations)
 
     def _of(self, name: str | None) -> _Counts:
-        key = None if name is None else truncate_text(name)
+        key = None if name is None else cut(name)
         counts = self._counts.get(key)
         if counts is None:
             counts = self._counts[key] = _Counts(self._now_ms)
@@ -114,7 +114,7 @@ class Traffic:
 
     def history(self, name: str | None) -> TrafficHistory | None:
         """Return the complete bins of the last 15 minutes, oldest first, or None if the name is unknown."""
-        counts = self._counts.get(None if name is None else truncate_text(name))
+        counts = self._counts.get(None if name is None else cut(name))
         if counts is None:
             return None
         bins = counts.complete_bins(self._now_ms)
@@ -129,7 +129,7 @@ class Traffic:
         }
 
 
-def sum_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | None:
+def sum_of_histories(histories: Sequence[TrafficHistory]) -> TrafficHistory | None:
     """Return the sum of the histories for each bin, or None without histories."""
     if not histories:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
 from sluicegate.validation.outcome import Change, Copies, Outcome
 
@@ -58,7 +58,7 @@ class ViolationGroups:
 
         Return the group if it needs a new example, at most every 100 ms, and None otherwise.
         """
-        self._slots.take_or_replace(key, holder)
+        self._slots.take_any(key, holder)
         group = self._known.get(key)
         if group is None:
             group = self._known[key] = ViolationGroup(now_ms)
@@ -92,5 +92,5 @@ def _state_of(key: GroupKey, group: ViolationGroup) -> ViolationGroupState:
         "bad_records": group.bad_records,
         "first_ms": group.first_ms,
         "last_ms": group.last_ms,
-        "example": {} if group.example is None else event_to_json(group.example),
+        "example": {} if group.example is None else event_of(group.example),
     }

@@ -30,7 +30,7 @@ class Networks:
         Return False for names.
         """
         try:
-            address = unmap_ipv4_address(ip_address(host.partition("%")[0]))
+            address = without_ipv4_mapping(ip_address(host.partition("%")[0]))
         except ValueError:
             return False
         return any(address in network for network in self.listed)
@@ -41,7 +41,7 @@ def parse_networks(listed: Iterable[str]) -> Networks:
     return Networks(tuple(ip_network(text) for text in listed))
 
 
-def unmap_ipv4_address(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def without_ipv4_mapping(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """Return the IPv4 address of an IPv4-mapped IPv6 address. Return any other address unchanged."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return address if mapped is None else mapped

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate
 from sluicegate.proxy.network.listeners import BACKLOG, Acceptor
-from sluicegate.proxy.network.native_sockets import cast_to_asyncio_protocol
+from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.proxy_protocol import (
     FIXED_BYTES,
-    MalformedProxyHeader,
+    BadProxyHeader,
     ProxyProtocol,
-    may_start_proxy_header,
-    parse_client_address,
+    client_address_in,
+    may_be_header,
     remaining_bytes,
 )
 from sluicegate.proxy.network.spare_descriptor import SpareDescriptor
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_AT_ONCE = 16
 
 
-async def accept_plain_connections(
+async def accept_plain(
     listener: socket.socket,
     label: str,
     sockets: "PlainSockets | None",
@@ -49,7 +49,7 @@ async def accept_plain_connections(
     if sockets is not None:
         return PlainAcceptor(listener, label, sockets, new_connection, log)
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: cast_to_asyncio_protocol(new_connection()), sock=listener, backlog=BACKLOG)
+    return await loop.create_server(lambda: as_protocol(new_connection()), sock=listener, backlog=BACKLOG)
 
 
 class PlainAcceptor:
@@ -95,11 +95,11 @@ class PlainAcceptor:
                 self._cannot_accept(error)
                 return
             accepted.setblocking(False)
-            self._sockets.attach(accepted, cast_to_asyncio_protocol(self._new_connection()))
+            self._sockets.attach(accepted, as_protocol(self._new_connection()))
 
     def _cannot_accept(self, error: OSError) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.log_failed_accept(self._label, error.strerror or str(error))
+        self._log.accept_failed(self._label, error.strerror or str(error))
         self._loop.remove_reader(self._listener)
         self._resume_timer = self._loop.call_later(seconds, self._listen)
 
@@ -184,9 +184,7 @@ class ClientAcceptor:
 
     async def _cannot_accept(self, error: Exception) -> None:
         seconds = self._spare.handle_accept_error(self._listener, error)
-        self._log.log_failed_accept(
-            self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        )
+        self._log.accept_failed(self._label, error.strerror or str(error) if isinstance(error, OSError) else str(error))
         await asyncio.sleep(seconds)
 
     async def _take(self, connection: socket.socket, peer: Any) -> None:
@@ -195,7 +193,7 @@ class ClientAcceptor:
             try:
                 async with asyncio.timeout(self._handshakes.seconds):
                     client = await self._client_of(connection, str(peer[0]), self._proxied)
-            except (MalformedProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
+            except (BadProxyHeader, TimeoutError, asyncio.CancelledError, OSError, EOFError) as error:
                 connection.close()
                 self._header_failed(peer, error)
                 return
@@ -209,14 +207,12 @@ class ClientAcceptor:
     async def _client_of(self, connection: socket.socket, peer: str, proxied: ProxyProtocol) -> str | None:
         if not proxied.trusts(peer):
             if proxied.is_required:
-                raise MalformedProxyHeader(
-                    "not an address of listen.proxy_protocol_from, and proxy_protocol is required"
-                )
+                raise BadProxyHeader("not an address of listen.proxy_protocol_from, and proxy_protocol is required")
             return None
-        if not proxied.is_required and not may_start_proxy_header(await self._first_bytes(connection)):
+        if not proxied.is_required and not may_be_header(await self._first_bytes(connection)):
             return None
         fixed = await self._exactly(connection, FIXED_BYTES)
-        return parse_client_address(fixed, await self._exactly(connection, remaining_bytes(fixed)))
+        return client_address_in(fixed, await self._exactly(connection, remaining_bytes(fixed)))
 
     async def _first_bytes(self, connection: socket.socket) -> bytes:
         """Peek at the first bytes, enough to recognize a header."""
@@ -224,7 +220,7 @@ class ClientAcceptor:
             first = await self._peeked(connection)
             if not first:
                 raise EOFError
-            if len(first) >= FIXED_BYTES or not may_start_proxy_header(first):
+            if len(first) >= FIXED_BYTES or not may_be_header(first):
                 return first
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -255,31 +251,31 @@ class ClientAcceptor:
         reason = str(error) or "cancelled"
         if isinstance(error, TimeoutError):
             reason = self._handshakes.timeout_message("no PROXY protocol header")
-        self._log.log_missing_proxy_header(_shown(peer), self._label, reason)
+        self._log.no_proxy_header(_shown(peer), self._label, reason)
 
     # -- TLS and session -------------------------------------------------------------------------------------------
 
     async def _begin_session(self, connection: socket.socket, peer: Any, client: str | None) -> None:
         try:
             if self._tls is None:
-                await self._attach(connection, cast_to_asyncio_protocol(self._new_connection(client)))
+                await self._attach(connection, as_protocol(self._new_connection(client)))
                 return
             async with asyncio.timeout(self._handshakes.seconds):
                 handshake = await handshake_with_client(connection, self._tls.current())
             with_tls = TlsSocket(handshake, self._new_connection(client), self._encrypted)
-            await self._attach(connection, cast_to_asyncio_protocol(with_tls))
+            await self._attach(connection, as_protocol(with_tls))
         except TimeoutError:
             connection.close()
             reason = self._handshakes.timeout_message("not complete")
-            self._log.log_failed_handshake(client or _shown(peer), self._label, reason)
+            self._log.handshake_failed(client or _shown(peer), self._label, reason)
         except asyncio.CancelledError as error:
             connection.close()
-            self._log.log_failed_handshake(client or _shown(peer), self._label, str(error) or "cancelled")
+            self._log.handshake_failed(client or _shown(peer), self._label, str(error) or "cancelled")
         except ClosedWithoutData:  # a load balancer's health check
             connection.close()
         except Exception as error:  # a client or a certificate can cause any error
             connection.close()
-            self._log.log_failed_handshake(client or _shown(peer), self._label, tls_failure_message(error))
+            self._log.handshake_failed(client or _shown(peer), self._label, tls_failure_message(error))
 
     async def _attach(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
         if self._sockets is not None:

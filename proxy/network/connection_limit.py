@@ -11,15 +11,15 @@ _SHARE_FOR_OTHERS = 8
 _MANY = 1 << 20
 
 
-def effective_max_connections(limits: Limits) -> int:
+def most_connections(limits: Limits) -> int:
     """Return `limits.max_connections` or, if it is not set, the number that the descriptor limit allows."""
     if limits.max_connections is not None:
         return limits.max_connections
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return connections_for_descriptors(descriptors)
+    return connections_within(descriptors)
 
 
-def connections_for_descriptors(descriptors: int) -> int:
+def connections_within(descriptors: int) -> int:
     """Return the number of clients that `descriptors` allow."""
     if descriptors in (resource.RLIM_INFINITY, 0) or descriptors > _MANY:
         descriptors = _MANY
@@ -27,7 +27,7 @@ def connections_for_descriptors(descriptors: int) -> int:
     return max(1, (descriptors - others) // _DESCRIPTORS_OF_A_CONNECTION)
 
 
-def descriptors_for_connections(connections: int) -> int:
+def descriptors_for(connections: int) -> int:
     """Return the number of descriptors that `connections` clients need."""
     theirs = connections * _DESCRIPTORS_OF_A_CONNECTION
     return max(theirs + _OTHER_DESCRIPTORS, -(-theirs * _SHARE_FOR_OTHERS // (_SHARE_FOR_OTHERS - 1)))

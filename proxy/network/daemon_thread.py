@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 
-async def run_in_daemon_thread(work: Callable[[], _T]) -> _T:
+async def in_daemon_thread(work: Callable[[], _T]) -> _T:
     """Return the result of `work`, or raise its exception. If the caller is cancelled, the thread still finishes."""
     future: Future[_T] = Future()
     context = contextvars.copy_context()  # so that log lines name the worker

@@ -32,7 +32,7 @@ class HttpResponseTooLarge(HTTPException):
     """The peer sent more bytes than the limit allows."""
 
 
-class HttpLookUpLimits:
+class LookUpLimits:
     """The limits of one lookup, which may make several requests.
 
     `end` is the monotonic time (s) by which the lookup must be complete, and `most_bytes` is the maximum number of
@@ -65,7 +65,7 @@ class HttpLookUpLimits:
 class BoundedSocket:
     """The methods of a socket that http.client calls. `bounds` are the limits of the current lookup."""
 
-    def __init__(self, connected: socket.socket, bounds: HttpLookUpLimits) -> None:
+    def __init__(self, connected: socket.socket, bounds: LookUpLimits) -> None:
         self._socket = connected
         self.bounds = bounds
 
@@ -84,7 +84,7 @@ class BoundedSocket:
 
 
 class _Incoming(io.RawIOBase):
-    def __init__(self, connected: socket.socket, bounds: HttpLookUpLimits) -> None:
+    def __init__(self, connected: socket.socket, bounds: LookUpLimits) -> None:
         self._socket = connected
         self._file = connected.makefile("rb", buffering=0)
         self._bounds = bounds
@@ -107,7 +107,7 @@ class _Incoming(io.RawIOBase):
 def response_to(
     method: str,
     url: str,
-    bounds: HttpLookUpLimits,
+    bounds: LookUpLimits,
     headers: Mapping[str, str],
     body: bytes | None = None,
     tls: ssl.SSLContext | None = None,
@@ -124,7 +124,7 @@ def response_to(
             yield response
 
 
-def _connect(host: str, port: int, bounds: HttpLookUpLimits) -> socket.socket:
+def _connect(host: str, port: int, bounds: LookUpLimits) -> socket.socket:
     """Connect to the first address of `host` that accepts a connection. Raises OSError."""
     failure: OSError | None = None
     for family, address in _addresses(host, port):
@@ -141,7 +141,7 @@ def _connect(host: str, port: int, bounds: HttpLookUpLimits) -> socket.socket:
     raise failure or OSError("no address")
 
 
-def open_connection(url: str, bounds: HttpLookUpLimits, tls: ssl.SSLContext | None) -> HTTPConnection:
+def open_connection(url: str, bounds: LookUpLimits, tls: ssl.SSLContext | None) -> HTTPConnection:
     """Connect to the server of a URL. `tls` is required for https. Raises OSError."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if tls is not None else 80)

@@ -9,14 +9,14 @@ import socket
 from collections.abc import MutableMapping
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import Bind, ListenError
+from sluicegate.proxy.network.listeners import Bind, CannotListen
 
 _FIRST_DESCRIPTOR = 3
 _PID, _COUNT = "LISTEN_PID", "LISTEN_FDS"
 _NAMES = "LISTEN_FDNAMES"
 
 
-class InheritedSocketError(Exception):
+class BadSocket(Exception):
     """An inherited descriptor is not a listening TCP socket. The message explains what an operator should do."""
 
 
@@ -34,7 +34,7 @@ class InheritedSockets:
     def at(self, address: HostPort) -> socket.socket | None:
         """Return a duplicate of the socket that listens on `address`, or None.
 
-        Raises ListenError if the host name in `address` cannot be resolved.
+        Raises CannotListen if the host name in `address` cannot be resolved.
         """
         if not self.sockets:
             return None
@@ -43,7 +43,7 @@ class InheritedSockets:
                 address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )
         except OSError as error:
-            raise ListenError(address, error) from error
+            raise CannotListen(address, error) from error
         where = {entry[4][:2] for entry in found}
         for each in self.sockets:
             if each.getsockname()[:2] in where:
@@ -52,7 +52,7 @@ class InheritedSockets:
                 return duplicate
         return None
 
-    def inherited_or_newly_bound_sockets(self, bind: Bind) -> Bind:
+    def inherited_or_bind(self, bind: Bind) -> Bind:
         """Return a function that takes the inherited socket of an address if there is one, and otherwise binds it."""
         return lambda address: self.at(address) or bind(address)
 
@@ -63,8 +63,7 @@ NOTHING_INHERITED = InheritedSockets()
 def inherited_sockets(environment: MutableMapping[str, str], pid: int) -> InheritedSockets:
     """Return the sockets that were passed to this process, whose id is `pid`.
 
-    Removes the variables from the environment, so that child processes do not use the sockets. Raises
-    InheritedSocketError.
+    Removes the variables from the environment, so that child processes do not use the sockets. Raises BadSocket.
     """
     for_pid, count = environment.pop(_PID, ""), environment.pop(_COUNT, "")
     environment.pop(_NAMES, None)
@@ -82,8 +81,8 @@ def _socket_of(descriptor: int) -> socket.socket:
         listens = found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
     except OSError as error:
         reason = f"inherited descriptor {descriptor} is not a socket ({error.strerror})"
-        raise InheritedSocketError(f"{reason}: {advice}") from error
+        raise BadSocket(f"{reason}: {advice}") from error
     if found.family not in (socket.AF_INET, socket.AF_INET6) or found.type != socket.SOCK_STREAM or not listens:
         found.detach()
-        raise InheritedSocketError(f"inherited descriptor {descriptor} does not listen for TCP: {advice}")
+        raise BadSocket(f"inherited descriptor {descriptor} does not listen for TCP: {advice}")
     return found

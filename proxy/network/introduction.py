@@ -4,8 +4,8 @@ import socket
 import ssl
 from typing import Any, cast
 
-from sluicegate.proxy.network.tls.certificate_principal import certificate_principal_of
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames
+from sluicegate.proxy.network.tls.certificate_principal import principal_of
+from sluicegate.proxy.network.tls.contexts import RequestedNames
 from sluicegate.proxy.session.outlets import PeerInfo
 
 _KINDS = frozenset({"DNS", "email", "URI", "IP Address"})
@@ -32,28 +32,26 @@ _UNKNOWN = "?"
 class ClientIntroduction:
     """Describes a client's connection. With TLS this includes the requested server name and the certificate's names."""
 
-    def __init__(self, requested_names: RequestedServerNames) -> None:
+    def __init__(self, requested_names: RequestedNames) -> None:
         self._requested_names = requested_names
 
     def __call__(self, transport: Any) -> PeerInfo:
-        prepare_client_socket(transport)
+        prepare_socket(transport)
         handshake: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
-        peer, local_address = peer_and_local_addresses(transport)
+        peer, local_address = ends_of(transport)
         if handshake is None:
             return PeerInfo(peer, local_address)
         server_name = self._requested_names.of(handshake)
-        return PeerInfo(
-            peer, local_address, True, server_name, certificate_principal_of(handshake), certificate_names(handshake)
-        )
+        return PeerInfo(peer, local_address, True, server_name, principal_of(handshake), certificate_names(handshake))
 
 
 def describe_broker(transport: Any) -> PeerInfo:
     """Describe a connection to a broker."""
-    prepare_client_socket(transport)
-    return PeerInfo(*peer_and_local_addresses(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
+    prepare_socket(transport)
+    return PeerInfo(*ends_of(transport), is_tls=transport.get_extra_info("ssl_object") is not None)
 
 
-def prepare_client_socket(transport: Any) -> None:
+def prepare_socket(transport: Any) -> None:
     """Set TCP_NODELAY, so that small frames leave at once, and SO_KEEPALIVE, to detect a peer that has vanished."""
     raw: socket.socket | None = transport.get_extra_info("socket")
     if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
@@ -61,7 +59,7 @@ def prepare_client_socket(transport: Any) -> None:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
-def peer_and_local_addresses(transport: Any) -> tuple[str, str]:
+def ends_of(transport: Any) -> tuple[str, str]:
     """Return the addresses of the peer and of the proxy, each as host:port."""
     return _shown(transport.get_extra_info("peername")), _shown(transport.get_extra_info("sockname"))
 

@@ -24,7 +24,7 @@ _MAX_NODE = 2**31 - 1
 MAX_BROKERS = 1000
 
 
-class ListenError(Exception):
+class CannotListen(Exception):
     """An address could not be bound.
 
     The message contains the address and the reason, and `advice` explains what an operator should do.
@@ -53,7 +53,7 @@ Accept = Callable[[int | None, socket.socket], Coroutine[Any, Any, Acceptor]]
 """Starts accepting on a listening socket. The first argument is the broker's node id, or None for bootstrap."""
 
 Bind = Callable[[HostPort], socket.socket]
-"""Creates a listening socket. Raises ListenError."""
+"""Creates a listening socket. Raises CannotListen."""
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Listeners:
         """
         return self._open[None].address
 
-    def node_id_of_host(self, host: str | None) -> int | None:
+    def node_named(self, host: str | None) -> int | None:
         """Return the node id of the broker whose host name a TLS client requested. Return None for any other name."""
         if host is None or self._broker_name is None:
             return None
@@ -94,7 +94,7 @@ class Listeners:
         return node_id if node_id is None or node_id <= _MAX_NODE else None
 
     def open_bootstrap(self) -> None:
-        """Open the bootstrap port. Raises ListenError."""
+        """Open the bootstrap port. Raises CannotListen."""
         self._bind(None, self._listen.bootstrap)
         self._log.info("listening", address=str(self.bootstrap_address), role="bootstrap")
 
@@ -112,8 +112,8 @@ class Listeners:
             return HostPort(host, self.bootstrap_address.port)
         if node_id not in self._open:
             try:
-                self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of_broker(node_id)))
-            except ListenError as error:
+                self._bind(node_id, HostPort(self._listen.bootstrap.host, self._listen.port_of(node_id)))
+            except CannotListen as error:
                 self._log_bind_failure(node_id, str(error))
                 return None
             self._offered.add(node_id)
@@ -132,7 +132,7 @@ class Listeners:
         elif node_id < 0:
             reason, advice = "a negative id", "check that upstream.bootstrap leads to a Kafka broker"
         else:
-            unavailable = self._listen.why_broker_has_no_client_address(node_id)
+            unavailable = self._listen.why_no_client_address(node_id)
             if unavailable is None:
                 return True
             reason, advice = unavailable
@@ -141,7 +141,7 @@ class Listeners:
         self._log_once_per_advice(node_id, reason, advice)
         return False
 
-    def brokers_without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
+    def without_port(self, node_ids: Iterable[int]) -> dict[int, str]:
         """Return the brokers without an address for clients, each with the reason."""
         return {node_id: reason for node_id in node_ids if (reason := self._why_closed(node_id)) is not None}
 
@@ -190,20 +190,20 @@ def _name_pattern(broker_host: str) -> re.Pattern[str]:
 
 
 def bind(address: HostPort) -> socket.socket:
-    """Return a listening socket that no other process can share. Raises ListenError."""
+    """Return a listening socket that no other process can share. Raises CannotListen."""
     return _listening(address, (socket.SO_REUSEADDR,))
 
 
-def bind_shared_port(address: HostPort) -> socket.socket:
+def bind_shared(address: HostPort) -> socket.socket:
     """Return a listening socket on an address that workers share.
 
-    The system distributes connections among them. Raises ListenError.
+    The system distributes connections among them. Raises CannotListen.
     """
     return _listening(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
 
-def reserve_shared_port(address: HostPort) -> socket.socket:
-    """Bind an address for workers that will share it, without listening. Raises ListenError if it is in use."""
+def reserve_shared(address: HostPort) -> socket.socket:
+    """Bind an address for workers that will share it, without listening. Raises CannotListen if it is in use."""
     bind(address).close()  # with only SO_REUSEPORT, binding would succeed next to another proxy of the same user
     return _bound(address, (socket.SO_REUSEADDR, socket.SO_REUSEPORT))
 
@@ -221,7 +221,7 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
             address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise ListenError(address, error) from error
+        raise CannotListen(address, error) from error
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         for option in options:
@@ -229,5 +229,5 @@ def _bound(address: HostPort, options: Sequence[int]) -> socket.socket:
         bound.bind(where)
     except OSError as error:
         bound.close()
-        raise ListenError(address, error) from error
+        raise CannotListen(address, error) from error
     return bound

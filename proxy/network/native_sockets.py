@@ -29,6 +29,6 @@ def native_sockets(loop: asyncio.AbstractEventLoop) -> "PlainSockets | None":
     return plain_socket.PlainSockets(loop) if HAS_NATIVE_SOCKETS else None
 
 
-def cast_to_asyncio_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
+def as_protocol(connection: Connection | TlsSocket) -> asyncio.BaseProtocol:
     """Return `connection`, typed as an asyncio protocol. A compiled class has the methods, but cannot inherit."""
     return cast(asyncio.BaseProtocol, connection)

@@ -17,7 +17,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.string cimport memset
 
-from sluicegate.proxy.session.connection cimport Connection, SharedBufferOutlet
+from sluicegate.proxy.session.connection cimport Connection, DirectOutlet
 
 cdef extern from "<sys/uio.h>":
     struct iovec:
@@ -55,7 +55,7 @@ cdef enum:
     _MOST_FAILURES = 64
 
 
-cdef class PlainSocket(SharedBufferOutlet)
+cdef class PlainSocket(DirectOutlet)
 
 
 cdef class PlainSockets:
@@ -143,7 +143,7 @@ cdef class PlainSockets:
         self._end_turn()
 
 
-cdef class PlainSocket(SharedBufferOutlet):
+cdef class PlainSocket(DirectOutlet):
     """One native socket, with the methods of an asyncio Transport that connections use."""
 
     cdef PlainSockets _all

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from struct import Struct
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.network.accept_filter import Networks, parse_networks, unmap_ipv4_address
+from sluicegate.proxy.network.accept_filter import Networks, parse_networks, without_ipv4_mapping
 
 SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 _FIXED = Struct(">12sBBH")
@@ -26,7 +26,7 @@ _ADDRESSES_4 = Struct(">4s4sHH")
 _ADDRESSES_6 = Struct(">16s16sHH")
 
 
-class MalformedProxyHeader(Exception):
+class BadProxyHeader(Exception):
     """A trusted address did not send a valid header of version 2. The message describes what it sent."""
 
 
@@ -53,40 +53,36 @@ def proxy_protocol_of(listen: Listen) -> ProxyProtocol | None:
     return ProxyProtocol(listen.proxy_protocol == "required", parse_networks(listen.proxy_protocol_from))
 
 
-def may_start_proxy_header(head: bytes) -> bool:
+def may_be_header(head: bytes) -> bool:
     """Return whether `head`, the first bytes of a connection, may be the start of a header."""
     return SIGNATURE.startswith(head[: len(SIGNATURE)])
 
 
 def remaining_bytes(fixed: bytes) -> int:
-    """Return how many bytes follow the first 16 bytes of a header. Raises MalformedProxyHeader."""
+    """Return how many bytes follow the first 16 bytes of a header. Raises BadProxyHeader."""
     signature, version, _, length = _FIXED.unpack(fixed)
     if signature != SIGNATURE:
         if fixed.startswith(_VERSION_1):
-            raise MalformedProxyHeader(
-                "a PROXY protocol header of version 1: configure the load balancer for version 2"
-            )
-        raise MalformedProxyHeader("no PROXY protocol header: configure the load balancer to send one (version 2)")
+            raise BadProxyHeader("a PROXY protocol header of version 1: configure the load balancer for version 2")
+        raise BadProxyHeader("no PROXY protocol header: configure the load balancer to send one (version 2)")
     if version & 0xF0 != _VERSION_2 or version & 0x0F not in (_LOCAL, _PROXY):
-        raise MalformedProxyHeader(
-            f"a PROXY protocol header with version and command {version:#04x}, which does not exist"
-        )
+        raise BadProxyHeader(f"a PROXY protocol header with version and command {version:#04x}, which does not exist")
     if length > MAX_BYTES:
-        raise MalformedProxyHeader(f"a PROXY protocol header of {length} bytes, more than the {MAX_BYTES} allowed")
+        raise BadProxyHeader(f"a PROXY protocol header of {length} bytes, more than the {MAX_BYTES} allowed")
     return int(length)
 
 
-def parse_client_address(fixed: bytes, rest: bytes) -> str | None:
+def client_address_in(fixed: bytes, rest: bytes) -> str | None:
     """Return the client's host:port from a header.
 
     Return None if the load balancer connects on its own behalf, or if the client does not use TCP. Raises
-    MalformedProxyHeader.
+    BadProxyHeader.
     """
     _, version, family, _ = _FIXED.unpack(fixed)
     if version & 0x0F == _LOCAL or family not in (_TCP_4, _TCP_6):
         return None
     layout = _ADDRESSES_4 if family == _TCP_4 else _ADDRESSES_6
     if len(rest) < layout.size:
-        raise MalformedProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
+        raise BadProxyHeader(f"a PROXY protocol header with {len(rest)} bytes for addresses of {layout.size}")
     source, _, port, _ = layout.unpack_from(rest)
-    return f"{unmap_ipv4_address(ip_address(source))}:{port}"
+    return f"{without_ipv4_mapping(ip_address(source))}:{port}"

@@ -18,7 +18,7 @@ from aiohappyeyeballs import start_connection
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.happy_eyeballs import NEXT_BROKER_SECONDS, AllAttemptsFailed, happy_eyeballs
-from sluicegate.proxy.network.native_sockets import cast_to_asyncio_protocol
+from sluicegate.proxy.network.native_sockets import as_protocol
 from sluicegate.proxy.network.tls.contexts import TlsContext, tls_failure_message
 from sluicegate.proxy.network.tls.handshake import Handshake, handshake_with_broker
 from sluicegate.proxy.network.tls.socket import TlsSocket, new_encrypted_buffer
@@ -59,7 +59,7 @@ class ImpossibleAddress(Exception):
     """An address to which no connection is possible. The message gives the reason."""
 
 
-class HandshakeInterrupted(Exception):
+class HandshakeCutOff(Exception):
     """The peer closed the connection during the TLS handshake."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _Reached:
         self.plain.close()
 
 
-class BrokerAddressDialler:
+class Dialler:
     """Connects sessions to brokers, each in its own task."""
 
     def __init__(self, tls: TlsContext | None, timeout_seconds: float, sockets: "PlainSockets | None") -> None:
@@ -139,21 +139,21 @@ class BrokerAddressDialler:
         if isinstance(error, TimeoutError):
             reason = f"no response within {self._timeout_seconds} s"
         elif isinstance(error, ConnectionResetError) and self._tls is not None:
-            reason = str(HandshakeInterrupted())
+            reason = str(HandshakeCutOff())
         else:
             reason = failure_message(error)
         return f"{printable(address)}: {reason}"
 
     async def _attach(self, reached: _Reached, connection: Connection) -> None:
         with_tls = None if reached.handshake is None else TlsSocket(reached.handshake, connection, self._encrypted)
-        protocol = cast_to_asyncio_protocol(with_tls or connection)
+        protocol = as_protocol(with_tls or connection)
         if self._sockets is not None:
             self._sockets.attach(reached.plain, protocol)
         else:
             await asyncio.get_running_loop().create_connection(lambda: protocol, sock=reached.plain)
 
 
-def tls_disconnect_reason(error: Exception | None) -> str | None:
+def why_lost(error: Exception | None) -> str | None:
     """Return why the connection to a broker was lost if TLS is the cause. Otherwise return None.
 
     In TLS 1.3 a broker rejects a client certificate only after the handshake.
@@ -184,7 +184,7 @@ def failure_message(error: Exception) -> str:
         message = tls_failure_message(error)
     elif isinstance(error, OSError):
         message = error.strerror or str(error)
-    elif isinstance(error, ImpossibleAddress | HandshakeInterrupted):
+    elif isinstance(error, ImpossibleAddress | HandshakeCutOff):
         message = str(error)
     else:
         message = f"{type(error).__name__}: {error}"

@@ -66,7 +66,7 @@ class ApicurioApi:
                 break
         return found
 
-    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return met(subject)
 
@@ -117,7 +117,7 @@ def _text_at(http: RegistryClient, path: str, language: SchemaLanguage) -> Schem
     """Return the schema at `path` with its references."""
     references: dict[tuple[str, str, str], Reference] = {}
     _collect(http, path, references, set())
-    text = _text_of(http.get_plain_text(path))
+    text = _text_of(http.get_text(path))
     return SchemaText(language, text, tuple(references.values()), naming=MessageNaming.APICURIO)
 
 
@@ -145,7 +145,7 @@ def _collect(
             raise _BadSchema(f"the schema has more than {_MOST_REFERENCES} references")
         group, artifact, version = (quote(part, safe="", errors="replace") for part in key)
         inner = f"/groups/{group}/artifacts/{artifact}/versions/{version}"
-        text = _text_of(http.get_plain_text(inner))
+        text = _text_of(http.get_text(inner))
         _collect(http, inner, found, asked)
         found[key] = Reference(name, text)
 

@@ -23,7 +23,7 @@ class RegistryEvents(Protocol):
     def failed(self, registry: str) -> None:
         """Called when a request has failed."""
 
-    def log_backoff(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         """Called after `failures` failed requests in a row, as soon as requests are sent less and less often."""
 
     def recovered(self, registry: str, seconds: float) -> None:
@@ -45,7 +45,7 @@ class NoRegistryEvents:
     def failed(self, registry: str) -> None:
         return
 
-    def log_backoff(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         return
 
     def recovered(self, registry: str, seconds: float) -> None:
@@ -61,7 +61,7 @@ class NoRegistryEvents:
         return
 
 
-class RegistryCircuitBreaker:
+class Breaker:
     """One registry's circuit breaker. Thread-safe. `now` returns monotonic seconds."""
 
     def __init__(self, name: str, now: Callable[[], float], reports: RegistryEvents) -> None:
@@ -79,7 +79,7 @@ class RegistryCircuitBreaker:
         """The message of the last failure."""
 
     @property
-    def has_last_request_failed(self) -> bool:
+    def has_last_failed(self) -> bool:
         """Whether the last request failed, so that callers should not wait for the next one."""
         return self._blocked_until is not None
 
@@ -122,7 +122,7 @@ class RegistryCircuitBreaker:
         if is_new:
             self._reports.failed(self._name)
             if failures == _OPENS_AT:
-                self._reports.log_backoff(self._name, failures, failure)
+                self._reports.backoff_started(self._name, failures, failure)
 
     def _pause_seconds(self, retry_after_seconds: float) -> float:
         doubled = max(0, min(self._in_a_row, _MOST_DOUBLED) - _OPENS_AT + 1)

@@ -17,7 +17,7 @@ _MOST_COPIES: Final = 1_000_000
 _COUNTED = re.compile(r"\{(\d{1,6})(?:,(\d{0,6}))?\}")
 
 
-def max_compile_seconds(specification: Specification) -> float:
+def held_seconds(specification: Specification) -> float:
     """Return an upper bound in seconds. It is 0 for Avro and Protobuf, because 256 KiB of them take 12 ms."""
     if specification.kind is not EvaluatorKind.JSON:
         return 0.0

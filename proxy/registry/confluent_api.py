@@ -11,7 +11,7 @@ from sluicegate.proxy.registry.http import JsonResponse, RegistryFailed, Respons
 from sluicegate.proxy.registry.met_subjects import SubjectMatcher
 from sluicegate.validation.rules.protobuf.message_names import MessageNaming
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
-from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, parse_write_rules
+from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules, write_rules_in
 from sluicegate.validation.rules.schemas.wire_format import SchemaId
 
 _NOT_FOUND = 404
@@ -75,7 +75,7 @@ class RegistryClient(Protocol):
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
 
-    def get_plain_text(self, path: str) -> TextResponse:
+    def get_text(self, path: str) -> TextResponse:
         """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
 
     def post(self, path: str, body: Any, headers: Mapping[str, str] = ...) -> JsonResponse:
@@ -97,7 +97,7 @@ class SchemaApi(Protocol):
     def subjects(self, http: RegistryClient) -> list[str]:
         """Return the names of all subjects, without their context. Raises RegistryFailed."""
 
-    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
@@ -108,7 +108,7 @@ class _BadSchema(Exception):
     """The schema is wrong, but the registry works. The message gives the reason."""
 
 
-def subject_without_context(subject: str) -> str:
+def without_context(subject: str) -> str:
     """Return a subject's name without its context."""
     return _CONTEXT.sub("", subject, count=1)
 
@@ -159,9 +159,9 @@ class ConfluentApi:
         listed = _listed(http.get("/subjects"))
         return [each for each in listed if isinstance(each, str) and self._is_in_context(each)]
 
-    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
-        return met(subject_without_context(subject))
+        return met(without_context(subject))
 
     def newest(self, http: RegistryClient, subject: str) -> NewestSchema | None:
         """Return a subject's newest schema, or None if it no longer has one. Raises RegistryFailed."""
@@ -197,7 +197,7 @@ class ConfluentApi:
         references: dict[tuple[str, int], Reference] = {}
         self._collect(http, body, references, set())
         try:
-            rules = parse_write_rules(body.get("ruleSet"), body.get("metadata"))
+            rules = write_rules_in(body.get("ruleSet"), body.get("metadata"))
         except ValueError as error:
             raise _BadSchema(str(error)) from None
         return SchemaText(language, text, tuple(references.values()), rules, self._naming)
@@ -251,7 +251,7 @@ class ConfluentApi:
         if found == self._qualified(subject):
             return True
         # A registry whose URL ends with /contexts/NAME may include or omit the context.
-        return not self._context and subject_without_context(found) == subject
+        return not self._context and without_context(found) == subject
 
 
 def _quoted(subject: str) -> str:

@@ -50,7 +50,7 @@ class FailedLookUps:
         with self._lock:
             self._failures.pop(kind, None)
 
-    def lasting_failures(self) -> dict[LookUp, str]:
+    def lasting(self) -> dict[LookUp, str]:
         """Return the kinds of lookup that have failed for at least 3 s, each with the newest reason."""
         now = self._now()
         with self._lock:

@@ -79,7 +79,7 @@ class GlueApi:
             asked["NextToken"] = token
         return found
 
-    def subject_can_match(self, subject: str, met: SubjectMatcher) -> bool:
+    def is_met(self, subject: str, met: SubjectMatcher) -> bool:
         """Return whether a rule can apply to records of a subject that `subjects` returned."""
         return any(map(met, _subjects_of(subject.rpartition("/")[2])))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from sluicegate.config.disk.deadline import run_within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import NewestSchema, RegistryClient, SchemaText
 from sluicegate.proxy.registry.http import MAX_RESPONSE_BYTES, RegistryFailed
@@ -62,11 +62,11 @@ class GlueFolder:
     def subjects(self, _http: RegistryClient) -> list[str]:
         """Return the UUIDs of all schemas, at most 10,000. Raises RegistryFailed."""
         try:
-            return schema_names_in_glue_folder(self._folder)
+            return names_in_folder(self._folder)
         except OSError as error:
             raise RegistryFailed(f"{self._folder}: {error.strerror}") from error
 
-    def subject_can_match(self, _subject: str, _met: SubjectMatcher) -> bool:
+    def is_met(self, _subject: str, _met: SubjectMatcher) -> bool:
         """Return True, because each schema may belong to any topic."""
         return True
 
@@ -77,9 +77,9 @@ class GlueFolder:
         return None if text is None else NewestSchema(1, schema_id, text)
 
 
-def schema_names_in_glue_folder(folder: Path) -> list[str]:
+def names_in_folder(folder: Path) -> list[str]:
     """Return the UUIDs of all schemas in a folder, at most 10,000. Blocks for up to a few seconds. Raises OSError."""
-    return run_within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
+    return within_deadline(("folder", folder), lambda: list(dict.fromkeys(_listed(folder))))
 
 
 def _listed(folder: Path) -> Iterator[str]:

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from sluicegate.proxy.network.http_client import (
     BoundedSocket,
-    HttpLookUpLimits,
     HttpResponseTooLarge,
+    LookUpLimits,
     http_failure_message,
     open_connection,
 )
@@ -48,7 +48,7 @@ class ResponseTooLarge(RegistryFailed):
     """A response exceeds the size limit."""
 
 
-def to_registry_failed(error: Exception, seconds: float) -> RegistryFailed:
+def as_registry_failed(error: Exception, seconds: float) -> RegistryFailed:
     """Convert `error` to RegistryFailed, quoting nothing from the registry. `seconds` is the timeout that applied."""
     made = ResponseTooLarge if isinstance(error, HttpResponseTooLarge) else RegistryFailed
     return made(http_failure_message(error, seconds))
@@ -92,7 +92,7 @@ class RegistryHttp:
         self._login = login
         self._tls = tls or ssl.create_default_context
         self._seconds = look_up_seconds
-        self._bounds = HttpLookUpLimits(0, 0)
+        self._bounds = LookUpLimits(0, 0)
         self.begin()
 
     def __del__(self) -> None:
@@ -101,13 +101,13 @@ class RegistryHttp:
 
     def begin(self) -> None:
         """Start a lookup. All its requests together may take ten seconds and 4 MiB."""
-        self._bounds = HttpLookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
+        self._bounds = LookUpLimits(monotonic() + self._seconds, MAX_RESPONSE_BYTES)
 
     def get(self, path: str) -> JsonResponse:
         """Send a GET request. Raises RegistryFailed."""
         return _parsed(self._ask("GET", path, b"", {}))
 
-    def get_plain_text(self, path: str) -> TextResponse:
+    def get_text(self, path: str) -> TextResponse:
         """Send a GET request for text that may not be JSON. Raises RegistryFailed."""
         return self._ask("GET", path, b"", {})
 
@@ -129,12 +129,12 @@ class RegistryHttp:
             self.close()
             # The registry may have closed an idle connection, which is not a failure.
             if not was_kept or isinstance(error, TimeoutError | HttpResponseTooLarge):
-                raise to_registry_failed(error, self._seconds) from error
+                raise as_registry_failed(error, self._seconds) from error
         try:
             return self._once(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self.close()
-            raise to_registry_failed(error, self._seconds) from error
+            raise as_registry_failed(error, self._seconds) from error
 
     def _once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TextResponse:
         connection = self._connected()
@@ -196,7 +196,7 @@ def _parsed(response: TextResponse) -> JsonResponse:
         return JsonResponse(response.status, None)
 
 
-def _read(response: HTTPResponse, bounds: HttpLookUpLimits) -> bytes:
+def _read(response: HTTPResponse, bounds: LookUpLimits) -> bytes:
     """Return the whole body. Raises HttpResponseTooLarge as soon as the limit is exceeded."""
     if response.length is not None:
         bounds.check(response.length)

@@ -11,7 +11,7 @@ from sluicegate.config.sensitive import SensitiveFields
 from sluicegate.config.teams import Floor
 from sluicegate.config.topics import Topic
 from sluicegate.validation.rules.schemas.registered_schema import SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import CompileFor, json_schema_of, schema_expression_of
+from sluicegate.validation.rules.schemas.schema_expression import CompileFor, expression_of, json_schema_of
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 _SEPARATOR = "-"
@@ -29,7 +29,7 @@ class RuleOverSchemas:
 
 
 @dataclass(slots=True)
-class ApplicableSubjects:
+class MetSubjects:
     """The subjects of one registry to which rules and sensitive fields can apply.
 
     `all_subjects` is true if one of these rules or fields applies to records of any subject, or of subjects named after
@@ -44,11 +44,11 @@ class ApplicableSubjects:
     all_subjects: bool = False
     by_side: dict[str, list[str]] = field(default_factory=dict)
     by_record: list[str] = field(default_factory=list)
-    constrained: "ApplicableSubjects | None" = None
-    conditioned: "ApplicableSubjects | None" = None
-    inlined: "ApplicableSubjects | None" = None
-    compiled_for: "dict[RuleOverSchemas, ApplicableSubjects]" = field(default_factory=dict)
-    tagged: "dict[SensitiveFields, ApplicableSubjects]" = field(default_factory=dict)
+    constrained: "MetSubjects | None" = None
+    conditioned: "MetSubjects | None" = None
+    inlined: "MetSubjects | None" = None
+    compiled_for: "dict[RuleOverSchemas, MetSubjects]" = field(default_factory=dict)
+    tagged: "dict[SensitiveFields, MetSubjects]" = field(default_factory=dict)
 
     def matcher(self) -> "SubjectMatcher":
         """Create a matcher of subject names."""
@@ -58,7 +58,7 @@ class ApplicableSubjects:
 class SubjectMatcher:
     """Matches the names of subjects without their context."""
 
-    def __init__(self, met: ApplicableSubjects) -> None:
+    def __init__(self, met: MetSubjects) -> None:
         self._all = met.all_subjects
         self._by_side = {side: TopicPatterns(patterns) for side, patterns in met.by_side.items()}
         self._by_record = TopicPatterns(met.by_record) if met.by_record else None
@@ -75,34 +75,34 @@ class SubjectMatcher:
         return self._by_record is not None and bool(topic) and self._by_record.first_match(topic) is not None
 
 
-def met_subjects(config: Config) -> dict[str, ApplicableSubjects]:
+def met_subjects(config: Config) -> dict[str, MetSubjects]:
     """Return the subjects to which rules and sensitive fields can apply, for each registry that they use."""
-    found: dict[str, ApplicableSubjects] = {}
+    found: dict[str, MetSubjects] = {}
     for pattern, side, schema, named in _uses(config):
         if schema is None or schema.registry is None:
             continue
         strategy = SubjectName(schema.subject or "topic")
-        met = found.setdefault(schema.registry, ApplicableSubjects())
+        met = found.setdefault(schema.registry, MetSubjects())
         _add(met, pattern, side, strategy)
         if schema.protovalidate:
-            met.constrained = met.constrained or ApplicableSubjects()
+            met.constrained = met.constrained or MetSubjects()
             _add(met.constrained, pattern, side, strategy)
         if schema.conditions:
-            met.conditioned = met.conditioned or ApplicableSubjects()
+            met.conditioned = met.conditioned or MetSubjects()
             _add(met.conditioned, pattern, side, strategy)
         if schema.inline_rules:
-            met.inlined = met.inlined or ApplicableSubjects()
+            met.inlined = met.inlined or MetSubjects()
             _add(met.inlined, pattern, side, strategy)
         if isinstance(named, SensitiveFields):
             if named.tags:
-                _add(met.tagged.setdefault(named, ApplicableSubjects()), pattern, side, strategy)
+                _add(met.tagged.setdefault(named, MetSubjects()), pattern, side, strategy)
             continue
         for rule in _over_schemas(named, side, schema) if strategy in _OF_TOPICS else ():
-            _add(met.compiled_for.setdefault(rule, ApplicableSubjects()), pattern, side, strategy)
+            _add(met.compiled_for.setdefault(rule, MetSubjects()), pattern, side, strategy)
     return found
 
 
-def _add(met: ApplicableSubjects, pattern: str, side: str, strategy: SubjectName) -> None:
+def _add(met: MetSubjects, pattern: str, side: str, strategy: SubjectName) -> None:
     if strategy is SubjectName.TOPIC:
         met.by_side.setdefault(side, []).append(pattern)
     elif strategy is SubjectName.TOPIC_RECORD:
@@ -115,7 +115,7 @@ def _over_schemas(rule: Rule, side: str, schema: Schema) -> Iterator[RuleOverSch
     if schema.json_schema is not None:
         yield RuleOverSchemas(rule.name, schema.json_schema, json_schema_of)
     if rule.cel is not None and side == "value":
-        yield RuleOverSchemas(rule.name, rule.cel, schema_expression_of)
+        yield RuleOverSchemas(rule.name, rule.cel, expression_of)
 
 
 def _uses(config: Config) -> Iterator[tuple[str, str, Schema | None, Rule | SensitiveFields]]:

@@ -7,7 +7,7 @@ from time import monotonic
 
 from sluicegate.config.registries import Registry
 from sluicegate.config.tls import ServerTls
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_server
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.registry.apicurio_api import ApicurioApi
 from sluicegate.proxy.registry.aws_login import AwsLogin
 from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryEvents
@@ -63,26 +63,26 @@ class Registries:
         found = {registry.name: registry.failing() for registry in list(self._made.values())}
         return {name: failing for name, failing in found.items() if failing}
 
-    def retry_failed_registry_look_ups(self) -> None:
+    def repeat_failed(self) -> None:
         """Repeat failed lookups whose pause is over, without waiting for them."""
         for registry in list(self._made.values()):
-            registry.retry_failed_registry_look_ups()
+            registry.repeat_failed()
 
     def _new(self, name: str, section: Registry) -> SchemaRegistry:
         return SchemaRegistry(
             name,
-            registry_http_of(name, section),
+            http_of(name, section),
             section.refresh_seconds,
             now=self._now,
             wait_budget=self._wait_budget,
             reports=self._reports,
             compiler=self._compiler,
-            api=registry_api_of(section),
-            framing=registry_framing_of(section),
+            api=api_of(section),
+            framing=framing_of(section),
         )
 
 
-def registry_http_of(name: str, section: Registry) -> RegistryHttp:
+def http_of(name: str, section: Registry) -> RegistryHttp:
     """Create an HTTP client for the registry of a section. It connects at its first request."""
     return RegistryHttp(section.endpoint, _login_of(name, section), _context_maker(name, section.tls or ServerTls()))
 
@@ -98,7 +98,7 @@ def _login_of(name: str, section: Registry) -> RegistryLogin | None:
     return BearerLogin(section.token_of(path)) if section.has_token else None
 
 
-def registry_api_of(section: Registry) -> SchemaApi:
+def api_of(section: Registry) -> SchemaApi:
     """Create the API of the registry that a section describes."""
     if section.type == "glue":
         return GlueApi(section.registry or "") if section.folder is None else GlueFolder(section.folder)
@@ -109,7 +109,7 @@ def registry_api_of(section: Registry) -> SchemaApi:
     return ConfluentApi(section.context or "", naming)
 
 
-def registry_framing_of(section: Registry) -> SchemaFraming:
+def framing_of(section: Registry) -> SchemaFraming:
     """Return how serializers for a section's registry identify a record's schema."""
     if section.type == "glue":
         return GlueFraming()
@@ -123,13 +123,13 @@ def _context_maker(name: str, tls: ServerTls) -> Callable[[], ssl.SSLContext]:
 
     @cache
     def make_context() -> TlsContext:
-        return tls_context_for_server(f"registries.{name}.tls", tls)
+        return context_for_server(f"registries.{name}.tls", tls)
 
     def current() -> ssl.SSLContext:
         try:
             make_context().follow()
             return make_context().current()
-        except TlsFilesError as error:
+        except BadTlsFiles as error:
             raise RegistryFailed(str(error)) from error
 
     return current

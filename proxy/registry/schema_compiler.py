@@ -9,8 +9,8 @@ from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import ENCRYPTED, NAMING, EvaluationResponse, EvaluatorKind, Specification
-from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, compile_descriptor_set
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly
+from sluicegate.proxy.rules_process.protoc import DESCRIPTOR_SET, OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.validation.rules.rule import Outage
@@ -52,7 +52,7 @@ def compile_inline(text: SchemaText) -> CompiledSchema:
     """Compile a schema in this thread, without a limit. Raises SchemaUnusable."""
     if text.language is SchemaLanguage.PROTOBUF:
         imports = {each.name: each.text for each in text.references}
-        specification = _of_descriptor_set(compile_descriptor_set(OWN_NAME, text.text, imports), text)
+        specification = _of_descriptor_set(descriptor_set_of(OWN_NAME, text.text, imports), text)
     else:
         specification = _specification(_KINDS[text.language], text)
     return CompiledSchema(_content(specification), _TIMES_TEXT * specification.size)
@@ -69,7 +69,7 @@ class RulesProcessCompiler:
         try:
             specification = self._specification_of(text)
             took = self._process.compile(specification)
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             raise SchemaUnusable(f"compiling the schema takes {error}") from error
         content = _content(specification) if _is_cheap(took) else None
         taken = specification.size if content is None else max(took.grown, _TIMES_TEXT * specification.size)

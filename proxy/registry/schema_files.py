@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from sluicegate.config.disk.kept_files import read_current_content
+from sluicegate.config.disk.kept_files import read_current
 from sluicegate.config.disk.regular_file import read_file
-from sluicegate.config.files.near_files import similar_file_names_hint
+from sluicegate.config.files.near_files import near_files
 from sluicegate.config.files.source import SchemaFile, Source
 from sluicegate.config.model import Config
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set_of_file, proto_source_paths
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of_file, sources_of
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
 _MOST_BYTES = 10 << 20
@@ -40,7 +40,7 @@ class SchemaFiles:
             found = self._known[path] = self._read(path, is_protobuf)
         return found.content
 
-    def read_secret(self, password: Password) -> str:
+    def secret_of(self, password: Password) -> str:
         """Return the secret in the file of `password`, or its secret if it names no file. Raises PasswordUnreadable."""
         if password.file is None:
             return password.get()
@@ -48,7 +48,7 @@ class SchemaFiles:
         found = self._known.get(path)
         if found is None:
             try:
-                found = SchemaFile(password.get(read_current_content).encode(), (path,))
+                found = SchemaFile(password.get(read_current).encode(), (path,))
             except PasswordUnreadable:
                 kept = self._kept(path)
                 if kept is None:
@@ -60,8 +60,8 @@ class SchemaFiles:
     def _read(self, path: Path, is_protobuf: bool) -> SchemaFile:
         try:
             if is_protobuf and path.suffix == ".proto":
-                descriptor_set = compile_descriptor_set_of_file(path)
-                return SchemaFile(descriptor_set, proto_source_paths(descriptor_set, path))
+                descriptor_set = descriptor_set_of_file(path)
+                return SchemaFile(descriptor_set, sources_of(descriptor_set, path))
             return SchemaFile(_content(path), (path,))
         except SchemaUnusable:
             kept = self._kept(path)
@@ -75,7 +75,7 @@ class SchemaFiles:
         return kept if kept is not None and kept.is_unreadable() else None
 
 
-def unreadable_schema_files(config: Config, source: Source) -> dict[Path, list[str]]:
+def missing_schemas(config: Config, source: Source) -> dict[Path, list[str]]:
     """Return the unreadable schema and key files in force, each with its topic patterns.
 
     `defaults` stands for topics without an entry. The reading time is not limited.
@@ -106,7 +106,7 @@ def _content(path: Path) -> bytes:
     try:
         content = read_file(path, _MOST_BYTES)
     except OSError as error:
-        near = similar_file_names_hint(path) if isinstance(error, FileNotFoundError) else ""
+        near = near_files(path) if isinstance(error, FileNotFoundError) else ""
         raise SchemaUnusable(f"{path} cannot be read: {error.strerror}{near}") from error
     if len(content) > _MOST_BYTES:
         raise SchemaUnusable(f"{path} is larger than {_MOST_BYTES} bytes")

@@ -22,7 +22,7 @@ from time import monotonic
 from typing import TypeVar
 
 from sluicegate.proxy.registry.background_fetcher import BackgroundFetcher, TooManyFetches
-from sluicegate.proxy.registry.breaker import NoRegistryEvents, RegistryCircuitBreaker, RegistryEvents
+from sluicegate.proxy.registry.breaker import Breaker, NoRegistryEvents, RegistryEvents
 from sluicegate.proxy.registry.confluent_api import ConfluentApi, RegistryClient, SchemaApi, SchemaText
 from sluicegate.proxy.registry.failed_look_ups import FailedLookUps, LookUp, Wanted
 from sluicegate.proxy.registry.http import RegistryFailed
@@ -106,7 +106,7 @@ class SchemaRegistry:
         self._schemas: RecentCache[SchemaId, _CachedSchema] = RecentCache(_MOST_SCHEMAS, _MOST_SCHEMA_BYTES)
         self._subjects: RecentCache[tuple[SchemaId, str], bool] = RecentCache(_MOST_SUBJECTS)
         self._reports = reports if reports is not None else NoRegistryEvents()
-        self._breaker = RegistryCircuitBreaker(name, now, self._reports)
+        self._breaker = Breaker(name, now, self._reports)
         self._failures = FailedLookUps(now)
         self._unknown_since = 0.0
         self._unknown_slots = FairSlots(_MOST_UNKNOWN)
@@ -153,7 +153,7 @@ class SchemaRegistry:
         elif known is not None and self._now() - known[0] < _NO_SECONDS:
             cached = known[1]
         else:
-            client = self._wait_budget.client_of_work
+            client = self._wait_budget.on_behalf_of
             if self._has_too_many_unknown(client):
                 raise Outage(f"too many requests for schemas that are not in registry {self.name}; wait a second")
             cached = self._wait_for(wanted, lambda: self._learn_new_schema(schema_id, client))
@@ -199,7 +199,7 @@ class SchemaRegistry:
             if under_way is not mine:
                 # this thread may be allowed to wait longer than the other one
                 with suppress(NotInTime, WaitNotAllowed):
-                    return self._wait_budget.wait_without_charge(under_way, _SHARED_SECONDS)
+                    return self._wait_budget.wait_uncounted(under_way, _SHARED_SECONDS)
             found = self._compile(schema_id, text)
             mine.set_result(found)
             return found
@@ -270,7 +270,7 @@ class SchemaRegistry:
         return result
 
     def _wait_for(self, wanted: Wanted, look_up: Callable[[], T]) -> T:
-        if self._breaker.has_last_request_failed:
+        if self._breaker.has_last_failed:
             self._probe(wanted, look_up)
             raise self._unavailable(self._breaker.failure)
         # if this thread must not wait, a waiting thread makes the request in its client's turn
@@ -294,9 +294,9 @@ class SchemaRegistry:
 
     def failing(self) -> dict[LookUp, str]:
         """Return the kinds of lookup that keep failing, each with the newest reason."""
-        return self._failures.lasting_failures()
+        return self._failures.lasting()
 
-    def retry_failed_registry_look_ups(self) -> None:
+    def repeat_failed(self) -> None:
         """Repeat a failed lookup if its pause is over, so that an outage can end without a client. Never waits."""
         for wanted, look_up in self._failures.look_ups():
             self._probe(wanted, look_up)

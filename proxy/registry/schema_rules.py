@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from sluicegate.config.content_keys import Schema
 from sluicegate.config.values.password import Password
-from sluicegate.proxy.registry.compile_cost import max_compile_seconds
+from sluicegate.proxy.registry.compile_cost import held_seconds
 from sluicegate.proxy.registry.schema_files import SchemaFiles
 from sluicegate.proxy.rules_process.evaluator import compile_specification
 from sluicegate.proxy.rules_process.messages import FORMATS, EvaluatorKind, Specification
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent, StoppableRule
 from sluicegate.validation.rules.content_rules import content_rule
@@ -22,12 +22,12 @@ from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.protobuf.constraints import check_installed
 from sluicegate.validation.rules.rule import Outage, RecordRule, Side
 from sluicegate.validation.rules.schemas.content import Content, Formats, SchemaLanguage, SchemaUnusable
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, Schemas, SubjectName
-from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
-from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
-from sluicegate.validation.rules.schemas.schema_constraints import RequireSchemaConstraints
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression, check_syntax, json_schema_of
-from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, Schemas, SubjectName
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, check_syntax, json_schema_of
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 
 # Schemas that are larger, or may hold the interpreter lock longer, are first compiled in the rules process. If that
 # takes more CPU time than _CHEAP_SECONDS, this process does not compile them.
@@ -61,24 +61,24 @@ class SchemaRules(InlineRules):
         self._files = files or SchemaFiles({})
         self._contents: dict[Schema, Content] = {}
 
-    def make_schema_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_schema(self, schema: Schema, side: Side) -> RecordRule:
         """Create a schema rule. Raises SchemaUnusable."""
         return self._of_known(schema, side) if schema.registry is None else self._of_registry(schema, side)
 
-    def _of_registry(self, schema: Schema, side: Side) -> RequireRegisteredSchema:
+    def _of_registry(self, schema: Schema, side: Side) -> HasRegisteredSchema:
         assert schema.registry is not None
         schemas = self._registries[schema.registry]
         subject, formats = SubjectName(schema.subject or "topic"), Formats(schema.formats or "assert")
-        return RequireRegisteredSchema(side, schemas, _LANGUAGES[schema.format], subject, formats)
+        return HasRegisteredSchema(side, schemas, _LANGUAGES[schema.format], subject, formats)
 
-    def _of_known(self, schema: Schema, side: Side) -> RequireSchema:
-        return RequireSchema(side, self._known_content(schema), Envelope(schema.envelope or "none"))
+    def _of_known(self, schema: Schema, side: Side) -> FollowsSchema:
+        return FollowsSchema(side, self._known_content(schema), Envelope(schema.envelope or "none"))
 
     def _known_content(self, schema: Schema) -> Content:
         schema = replace(schema, json_schema=None)
         content = self._contents.get(schema)
         if content is None:
-            specification = specification_of_schema(schema, self._files)
+            specification = specification_of(schema, self._files)
             try:
                 content = self._contents[schema] = self._content_of(specification)
             except SchemaUnusable as error:
@@ -89,9 +89,9 @@ class SchemaRules(InlineRules):
 
     def secret(self, password: Password) -> str:
         """Return a secret, read by `SchemaFiles`. Raises PasswordUnreadable."""
-        return self._files.read_secret(password)
+        return self._files.secret_of(password)
 
-    def make_content_rule(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Create a content rule. A costly rule runs in the rules process."""
         rule = content_rule(key, side, options)
         if not rule.is_costly:
@@ -101,41 +101,41 @@ class SchemaRules(InlineRules):
         )
         return self._stoppable(specification, rule)
 
-    def make_expression_rule(self, expression: str) -> RecordRule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Create a rule from a CEL expression. Raises ExpressionUnusable."""
-        rule = super().make_expression_rule(expression)
+        rule = super().of_expression(expression)
         return self._stoppable(Specification(EvaluatorKind.EXPRESSION, expression.encode()), rule)
 
-    def make_schema_expression_rule(self, expression: str, schema: Schema) -> RecordRule:
+    def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
         """Create a rule from a CEL expression over values that have a schema. Raises RuleUnusable."""
         if schema.format == "json" and schema.registry is None:
-            return self.make_expression_rule(expression)
+            return self.of_expression(expression)
         if schema.registry is not None:
             check_syntax(expression)
-            return RequireSchemaExpression(expression, self._of_registry(schema, Side.VALUE))
-        rule = RequireSchemaExpression(expression, self._of_known(schema, Side.VALUE))
+            return TrueOfSchema(expression, self._of_registry(schema, Side.VALUE))
+        rule = TrueOfSchema(expression, self._of_known(schema, Side.VALUE))
         rule.compile_for(self._known_content(schema))
         return rule
 
-    def make_registry_conditions_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Create a rule that checks the conditions that a registry stores with a schema."""
-        return RequireRegistryConditions(self._of_registry(schema, side), side, time_ns)
+        return MeetsConditions(self._of_registry(schema, side), side, time_ns)
 
-    def make_inline_rules_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
         """Create a rule that checks the rules inside a registry's schemas."""
-        return RequireRulesInsideSchema(self._of_registry(schema, side), side, time_ns)
+        return MeetsRulesInside(self._of_registry(schema, side), side, time_ns)
 
-    def make_constraints_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Create a rule that checks a schema's constraints. Raises SchemaUnusable."""
         check_installed()
         if schema.registry is not None:
-            return RequireSchemaConstraints(self._of_registry(schema, side), side)
-        rule = RequireSchemaConstraints(self._of_known(schema, side), side)
+            return MeetsConstraints(self._of_registry(schema, side), side)
+        rule = MeetsConstraints(self._of_known(schema, side), side)
         with suppress(Outage):  # the first record compiles them
             rule.compile_for(self._known_content(schema))
         return rule
 
-    def make_json_form_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
         """Create a rule that converts data to JSON and validates it against a JSON Schema.
 
         Another schema describes the data. Raises SchemaUnusable.
@@ -143,14 +143,14 @@ class SchemaRules(InlineRules):
         assert schema.json_schema is not None
         self._known_content(Schema(text=schema.json_schema, format="json"))  # this reports errors in the JSON Schema
         if schema.registry is not None:
-            return RequireSchemaExpression(schema.json_schema, self._of_registry(schema, side), json_schema_of, side)
-        rule = RequireSchemaExpression(schema.json_schema, self._of_known(schema, side), json_schema_of, side)
+            return TrueOfSchema(schema.json_schema, self._of_registry(schema, side), json_schema_of, side)
+        rule = TrueOfSchema(schema.json_schema, self._of_known(schema, side), json_schema_of, side)
         rule.compile_for(self._known_content(schema))
         return rule
 
-    def make_entry_point_rule(self, name: str, options: Mapping[str, Any]) -> RecordRule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Create a rule from an entry point. Raises CustomRuleUnusable."""
-        rule = super().make_entry_point_rule(name, options)
+        rule = super().of_entry_point(name, options)
         return (
             self._stoppable(Specification(EvaluatorKind.CUSTOM_RULE, name=name, options=options), rule)
             if rule.is_slow
@@ -163,7 +163,7 @@ class SchemaRules(InlineRules):
     def _content_of(self, specification: Specification) -> Content:
         if self._process is None:
             return _compiled(specification)
-        is_short = specification.size <= _LARGE_BYTES and max_compile_seconds(specification) <= _HELD_SECONDS
+        is_short = specification.size <= _LARGE_BYTES and held_seconds(specification) <= _HELD_SECONDS
         is_cheap = is_short or _is_cheap(specification, self._process)
         content = _compiled(specification) if is_cheap else None
         return StoppableContent(specification, content, self._process)
@@ -180,19 +180,19 @@ def _is_cheap(specification: Specification, process: RulesProcess) -> bool:
     """Compile a schema in the rules process, and return whether that was cheap. Raises SchemaUnusable."""
     try:
         return process.compile(specification).seconds <= _CHEAP_SECONDS
-    except EvaluationTooCostly as error:
+    except TooCostly as error:
         raise SchemaUnusable(f"compiling the schema takes {error}") from error
     except Outage as error:
         raise SchemaUnusable(f"the schema is too costly to compile without the rules process: {error}") from error
 
 
-def specification_of_schema(schema: Schema, files: SchemaFiles | None = None) -> Specification:
+def specification_of(schema: Schema, files: SchemaFiles | None = None) -> Specification:
     """Create the specification from a schema's text, or from a file that `files` reads. Raises SchemaUnusable."""
     assert schema.format is not None
     if schema.file is None:
         assert schema.text is not None
         if schema.format == "protobuf":
-            descriptor_set = compile_descriptor_set(OWN_NAME, schema.text, {})
+            descriptor_set = descriptor_set_of(OWN_NAME, schema.text, {})
             return Specification(EvaluatorKind.PROTOBUF, descriptor_set, name=schema.message or "")
         text = schema.text.encode()
     else:

@@ -13,15 +13,15 @@ from sluicegate.config.model import Config
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.confluent_api import NewestSchema, SchemaText
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.met_subjects import ApplicableSubjects, RuleOverSchemas, met_subjects
-from sluicegate.proxy.registry.registries import registry_api_of, registry_http_of
+from sluicegate.proxy.registry.met_subjects import MetSubjects, RuleOverSchemas, met_subjects
+from sluicegate.proxy.registry.registries import api_of, http_of
 from sluicegate.proxy.registry.schema_compiler import (
     REGISTRY_KINDS,
     CompiledSchema,
     RulesProcessCompiler,
     SchemaCompiler,
 )
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
@@ -29,9 +29,9 @@ from sluicegate.proxy.rules_process.stoppable import StoppableExpression
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.rule import Outage, RuleUnusable, SchemaError
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints, SchemaUnusable
-from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, describe_unenforced_rules
-from sluicegate.validation.rules.schemas.registry_conditions import compile_condition_on
-from sluicegate.validation.rules.schemas.rule_sets import WriteRules, describe_unvalidated_parts
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, rules_that_are_not_enforced
+from sluicegate.validation.rules.schemas.registry_conditions import condition_on
+from sluicegate.validation.rules.schemas.rule_sets import WriteRules, passed_over_by
 
 _MOST_SUBJECTS = 2_000
 _MOST_SECONDS = 120.0
@@ -52,7 +52,7 @@ class UnusableSchema:
     fault: str = "cannot be used"
 
     def __str__(self) -> str:
-        subject = escape_unprintable(truncate_text(self.subject))
+        subject = printable(cut(self.subject))
         return f"subject {subject}, version {self.version} (schema {self.schema_id}) {self.fault}: {self.reason}"
 
 
@@ -110,17 +110,17 @@ class RegistrySurvey:
         self,
         name: str,
         section: Registry,
-        met: ApplicableSubjects,
+        met: MetSubjects,
         now: Callable[[], float] = monotonic,
         most_seconds: float = _MOST_SECONDS,
     ) -> None:
         self._name = name
-        self._http = registry_http_of(name, section)
-        self._api = registry_api_of(section)
+        self._http = http_of(name, section)
+        self._api = api_of(section)
         self._met = met.matcher()
-        self._constrained = (met.constrained or ApplicableSubjects()).matcher()
-        self._conditioned = (met.conditioned or ApplicableSubjects()).matcher()
-        self._inlined = (met.inlined or ApplicableSubjects()).matcher()
+        self._constrained = (met.constrained or MetSubjects()).matcher()
+        self._conditioned = (met.conditioned or MetSubjects()).matcher()
+        self._inlined = (met.inlined or MetSubjects()).matcher()
         self._compiled_for = [(rule, of.matcher()) for rule, of in met.compiled_for.items()]
         self._tagged = [(fields, of.matcher()) for fields, of in met.tagged.items()]
         self._now = now
@@ -138,9 +138,7 @@ class RegistrySurvey:
         done, failure, unreachable = 0, "", ""
         try:
             self._http.begin()
-            subjects = sorted(
-                each for each in self._api.subjects(self._http) if self._api.subject_can_match(each, self._met)
-            )
+            subjects = sorted(each for each in self._api.subjects(self._http) if self._api.is_met(each, self._met))
             for subject in subjects[:_MOST_SUBJECTS]:
                 if self._now() >= end:
                     break
@@ -170,7 +168,7 @@ class RegistrySurvey:
             unreachable,
             tuple(self._missing_tags(results)) if is_complete else (),
             tuple(
-                f"subject {escape_unprintable(truncate_text(key[0]))}: {words}"
+                f"subject {printable(cut(key[0]))}: {words}"
                 for key, found in results.items()
                 for words in found.passed_over
             ),
@@ -182,22 +180,20 @@ class RegistrySurvey:
             return _Found(_one_line(newest.text))
         try:
             content = compiler(newest.text).content
-            if isinstance(content, HasConstraints) and self._api.subject_can_match(subject, self._constrained):
+            if isinstance(content, HasConstraints) and self._api.is_met(subject, self._constrained):
                 content.constraints()
-            if self._api.subject_can_match(subject, self._conditioned):
+            if self._api.is_met(subject, self._conditioned):
                 for condition in newest.text.rules.conditions:
-                    expression = compile_condition_on(content, condition, time_ns)
+                    expression = condition_on(content, condition, time_ns)
                     if isinstance(expression, str):
                         return _Found(_one_line(f"its condition {condition.name} {expression}"))
                     _compile(expression, f"its condition {condition.name} cannot be compiled")
             for rule, met in self._compiled_for:
-                if self._api.subject_can_match(subject, met):
+                if self._api.is_met(subject, met):
                     _compile_rule(rule, content)
-            are_enforced, rules = self._api.subject_can_match(subject, self._inlined), newest.text.rules
+            are_enforced, rules = self._api.is_met(subject, self._inlined), newest.text.rules
             unusable_rules = _unusable_rules(content, rules) if are_enforced else ""
-            sentences = chain(
-                describe_unvalidated_parts(rules), describe_unenforced_rules(content, rules, are_enforced)
-            )
+            sentences = chain(passed_over_by(rules), rules_that_are_not_enforced(content, rules, are_enforced))
             return replace(
                 self._with_tags(content, subject),
                 unusable_rules=_one_line(unusable_rules) if unusable_rules else "",
@@ -208,7 +204,7 @@ class RegistrySurvey:
 
     def _with_tags(self, content: Content, subject: str) -> "_Found":
         """Return the tags of a schema's fields. Raises SchemaError."""
-        policies = [fields for fields, met in self._tagged if self._api.subject_can_match(subject, met)]
+        policies = [fields for fields, met in self._tagged if self._api.is_met(subject, met)]
         if not policies:
             return _Found()
         from sluicegate.validation.sensitive.schema_values import tagged_fields  # noqa: PLC0415  # 2 MB
@@ -219,7 +215,7 @@ class RegistrySurvey:
             if policy is not None and policy.action != "reject" and field.kind is not None:
                 return _Found(
                     _one_line(
-                        f"its field {truncate_text(field.name)} has a tag of the sensitive fields {policy.name} and is "
+                        f"its field {cut(field.name)} has a tag of the sensitive fields {policy.name} and is "
                         f"{field.kind}; only strings can be masked"
                     )
                 )
@@ -229,19 +225,18 @@ class RegistrySurvey:
     def _missing_tags(self, results: "dict[_Key, _Found]") -> Iterator[str]:
         """Yield a sentence for each tag of sensitive fields that no field in any of the affected subjects has."""
         for fields, met in self._tagged:
-            found = [each for (subject, *_), each in results.items() if self._api.subject_can_match(subject, met)]
+            found = [each for (subject, *_), each in results.items() if self._api.is_met(subject, met)]
             if not found or any(each.reason for each in found):
                 continue
             for tag in fields.tags:
                 if not any(tag in each.tags for each in found):
                     yield (
-                        f"no field of the newest schemas of {len(found)} subjects "
-                        f"has the tag {escape_unprintable(truncate_text(tag))} of "
-                        f"the sensitive fields {escape_unprintable(truncate_text(fields.name))}"
+                        f"no field of the newest schemas of {len(found)} subjects has the tag {printable(cut(tag))} of "
+                        f"the sensitive fields {printable(cut(fields.name))}"
                     )
 
 
-class AllRegistriesSurvey:
+class Surveys:
     """Surveys all registries that rules and sensitive fields use. The rules process exists only during a survey."""
 
     def __init__(self, config: Config, reports: RulesProcessReports | None = None) -> None:
@@ -271,7 +266,7 @@ class AllRegistriesSurvey:
 
 def _compile_rule(rule: RuleOverSchemas, content: Content) -> None:
     """Compile a rule for a schema. Raises SchemaUnusable, SchemaError and Outage."""
-    failure = f"the rule {escape_unprintable(truncate_text(rule.name))} does not fit the schema"
+    failure = f"the rule {printable(cut(rule.name))} does not fit the schema"
     try:
         expression = rule.compile_for(content, rule.text)
     except RuleUnusable as error:
@@ -316,4 +311,4 @@ def _compile(expression: ExpressionOfSchema, failure: str) -> str:
 
 
 def _one_line(reason: str) -> str:
-    return escape_unprintable(" ".join(reason.split()))[:_MOST_REASON] or "the compiler reports no reason"
+    return printable(" ".join(reason.split()))[:_MOST_REASON] or "the compiler reports no reason"

@@ -6,13 +6,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.disk.deadline import run_within_deadline
-from sluicegate.config.disk.regular_file import is_unreadable, stat_without_deadline
-from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, topic_file_patterns_in, topic_files
+from sluicegate.config.disk.deadline import within_deadline
+from sluicegate.config.disk.regular_file import is_unreadable, stat_now
+from sluicegate.config.files.patterns import MOST_BYTES, TooManyFiles, patterns_in, topic_files
 from sluicegate.config.files.source import MAX_BYTES, Problem, SchemaFile, Source, digest_of_file
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.keys import keys_of_section
-from sluicegate.config.loading import ConfigError, LoadedConfig, Option, load
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.loading import ConfigError, Loaded, Option, load
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.section import is_section
 
@@ -54,16 +54,16 @@ class ConfigFile:
         a change. Files are read only if their stat differs. Blocks for up to a few seconds. Raises FileUnreadable while
         a file system does not respond.
         """
-        states = run_within_deadline((self._path, "states"), self._states_now)
+        states = within_deadline((self._path, "states"), self._states_now)
         if states != self._states:
             self._states, self._is_settled, self.is_missing = states, False, False
             return False
         self.is_missing = states is None
         if self._is_settled or states is None:
             return False  # the file may be missing only while it is replaced
-        digests = run_within_deadline((self._path, "digests"), self._digests_now)
+        digests = within_deadline((self._path, "digests"), self._digests_now)
         self._is_settled = True
-        unreadable = run_within_deadline((self._path, "schemas"), self._unreadable_now)
+        unreadable = within_deadline((self._path, "schemas"), self._unreadable_now)
         # The error in an unusable configuration may be in a file that was not read.
         return self._is_unusable or digests != self._digests or unreadable != self._unreadable
 
@@ -75,7 +75,7 @@ class ConfigFile:
         self._schemas = tuple(dict.fromkeys(file for schema in schemas for file in schema.files))
         self._unreadable = frozenset(unreadable)
 
-    def read(self, previous: Source = NOTHING) -> LoadedConfig:
+    def read(self, previous: Source = NOTHING) -> Loaded:
         """Read and validate the current files.
 
         `previous` is the source in force, which replaces files that have disappeared. Raises ConfigError.
@@ -95,7 +95,7 @@ class ConfigFile:
         finally:
             if source.readable:
                 self._digests = {file: digest for file, digest in source.digests.items() if file not in source.missing}
-                self._patterns = topic_file_patterns_in(source.data)
+                self._patterns = patterns_in(source.data)
                 self._referenced = tuple(sorted(source.referenced))
             else:
                 self._digests = self._digests | source.digests
@@ -114,7 +114,7 @@ class ConfigFile:
             seen.append(str(error))
         for file in files:
             try:
-                found = stat_without_deadline(file)
+                found = stat_now(file)
             except OSError:
                 if file == self._path:
                     return None
@@ -136,7 +136,7 @@ class ConfigFile:
         size = 0
         for file in files:
             with suppress(OSError, ValueError):
-                size += stat_without_deadline(file).st_size
+                size += stat_now(file).st_size
             # the sum of the limits of `topic_files`, `contracts`, and the main file
             if size > 2 * MOST_BYTES + MAX_BYTES:
                 return None
@@ -156,7 +156,7 @@ def _different(before: Any, after: Any, key: str) -> Iterator[str]:
         if before != after:
             yield key
         return
-    for each in keys_of_section(type(before)):
+    for each in each_key_of(type(before)):
         if key or each.name not in POLICIES:
             inner = f"{key}.{each.name}" if key else each.name
             yield from _different(getattr(before, each.attribute), getattr(after, each.attribute), inner)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.state.suspension import ALL_TOPICS, Suspension, SuspensionScope
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -59,17 +59,17 @@ class Enforcement:
 
         The new suspension replaces the proxy's earlier suspension of the same topic. Raises TooManySuspensions.
         """
-        self.check_suspension_limit([] if topic is None else [topic])
-        suspension = Suspension(topic, truncate_text(reason), self.suspension_end_ms(seconds))
+        self.check_room([] if topic is None else [topic])
+        suspension = Suspension(topic, cut(reason), self.end_after(seconds))
         self._own[topic] = suspension
         self._put_in_force("requested")
         return suspension
 
-    def suspension_end_ms(self, seconds: int) -> int:
+    def end_after(self, seconds: int) -> int:
         """Return the end time (Unix time, ms) of a suspension that begins now."""
         return self._now_ms() + seconds * 1000
 
-    def check_suspension_limit(self, topics: Collection[str]) -> None:
+    def check_room(self, topics: Collection[str]) -> None:
         """Check that all of these topics can be suspended. Raises TooManySuspensions."""
         if len({*self._own, *self._agreed, *topics} - {None}) > MAX_SUSPENSIONS:
             raise TooManySuspensions
@@ -92,7 +92,7 @@ class Enforcement:
         self._agreed = {each.topic: each for each in agreed if each.until_ms > now}
         self._put_in_force("state topic")
 
-    def end_expired(self) -> None:
+    def end_due(self) -> None:
         """End the suspensions whose end time has passed."""
         now = self._now_ms()
         if all(each.until_ms > now for each in self.suspensions):
@@ -101,7 +101,7 @@ class Enforcement:
         self._agreed = {topic: each for topic, each in self._agreed.items() if each.until_ms > now}
         self._put_in_force("end time reached")
 
-    def suspension_lines(self, topic: str) -> list[str]:
+    def lines_about(self, topic: str) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
         return [f"  {each}" for each in self.suspensions if each.topic in (None, topic)]
 

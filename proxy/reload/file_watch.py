@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.tls.certificates import Severity
-from sluicegate.proxy.reload.config_check import find_file_flaws
+from sluicegate.proxy.reload.config_check import flaws_in_files
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -26,16 +26,16 @@ class FileWatch:
         self._config = config
         self._status = status
 
-    async def wait_and_check_files(self) -> None:
+    async def look_again(self) -> None:
         """Wait, then check the files once."""
         await asyncio.sleep(_LOOK_SECONDS)
         await self.check_files()
 
     async def check_files(self) -> None:
         """Check the files once."""
-        self._status.set_all(Condition.FILE_UNUSABLE, await run_in_daemon_thread(self._flaws))
+        self._status.set_all(Condition.FILE_UNUSABLE, await in_daemon_thread(self._flaws))
 
     def _flaws(self) -> dict[str, str]:
         """Return each unusable file's problem, by configuration key. Blocks."""
-        found = (flaw for flaw in find_file_flaws(self._config()) if flaw.level is Severity.UNUSABLE)
+        found = (flaw for flaw in flaws_in_files(self._config()) if flaw.level is Severity.UNUSABLE)
         return {flaw.key: f"{flaw}; its last usable content stays in use" for flaw in found}

@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from sluicegate.config.disk.deadline import run_within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.files.source import printable
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 
 _MOST_FILES = 20
 _SECONDS, _SECONDS_OF_ALL = 2.0, 5.0
@@ -26,7 +26,7 @@ _OPTIONS: Final = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=fa
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8"}
 
 
-def newest_commits(files: Iterable[str]) -> dict[str, str]:
+def commits_of(files: Iterable[str]) -> dict[str, str]:
     """Return the newest commit for each of the first 20 files that Git knows, such as "commit 1a2b3c4d5e6f by Ann".
 
     Blocks for at most 13 s. Files that are not finished by then have no commit. The same applies to a folder without
@@ -47,14 +47,14 @@ def newest_commits(files: Iterable[str]) -> dict[str, str]:
 def _commit_of(git: str, file: Path) -> str | None:
     try:
         # The Git metadata belongs to the folder of a link's target.
-        file = run_within_deadline((file, "link"), file.resolve, _SECONDS)
+        file = within_deadline((file, "link"), file.resolve, _SECONDS)
     except (OSError, RuntimeError):  # RuntimeError is raised for a link that leads to itself
         return None
     written = _said(git, file, "log", "-1", "--format=%H%x00%an", "--", f"./{file.name}")
     if not written:
         return None
     commit, _, author = written.partition("\0")
-    words = f"commit {commit[:_ID_CHARACTERS]} by {truncate_text(printable(author), _AUTHOR_CHARACTERS)}"
+    words = f"commit {commit[:_ID_CHARACTERS]} by {cut(printable(author), _AUTHOR_CHARACTERS)}"
     committed = _said(git, file, "rev-parse", f"{commit}:./{file.name}")
     is_same = committed and committed == _said(git, file, "hash-object", "--no-filters", "--", f"./{file.name}")
     return words if is_same else f"changed after {words}"

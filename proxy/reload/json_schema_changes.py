@@ -16,7 +16,7 @@ _INNER: Final = frozenset({"items", "additionalProperties", "propertyNames"})
 _NONE = "none"
 
 
-def schema_changes(before: Any, after: Any, where: str = "") -> Iterator[Change]:
+def changes_of(before: Any, after: Any, where: str = "") -> Iterator[Change]:
     """Yield each change between two schemas at `where`, the path of a property.
 
     Equal schemas have no changes.
@@ -32,7 +32,7 @@ def schema_changes(before: Any, after: Any, where: str = "") -> Iterator[Change]
         if key == "properties":
             yield from _properties(was or {}, is_now or {}, where)
         elif key in _INNER:
-            yield from schema_changes({} if was is None else was, {} if is_now is None else is_now, _below(where, key))
+            yield from changes_of({} if was is None else was, {} if is_now is None else is_now, _below(where, key))
         elif key == "required":
             yield from _required(was or [], is_now or [], where)
         else:
@@ -46,7 +46,7 @@ def _properties(before: Mapping[str, Any], after: Mapping[str, Any], where: str)
         elif name not in after:
             yield f"{_below(where, name)} removed", False if before[name] else None
         else:
-            yield from schema_changes(before[name], after[name], _below(where, name))
+            yield from changes_of(before[name], after[name], _below(where, name))
 
 
 def _required(before: list[str], after: list[str], where: str) -> Iterator[Change]:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.values.near_names import did_you_mean
 from sluicegate.config.values.topic_pattern import exact_name_of
-from sluicegate.proxy.cluster.topics import ListedTopicNames
+from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.validation.topic_patterns import TopicPatterns
 
 
@@ -21,15 +21,15 @@ class NoSuchTopic(Exception):
 class KnownTopics:
     """Finds known topics. The functions may block.
 
-    `loaded` returns the configuration in force. `list_topics_with_traffic` returns the topics that clients have used.
-    `listed` returns the cluster's topics; its argument is the topic in question, or None.
+    `loaded` returns the configuration in force. `with_traffic` returns the topics that clients have used. `listed`
+    returns the cluster's topics; its argument is the topic in question, or None.
     """
 
-    loaded: Callable[[], LoadedConfig]
-    list_topics_with_traffic: Callable[[], Iterable[str]]
-    listed: Callable[[str | None], ListedTopicNames]
+    loaded: Callable[[], Loaded]
+    with_traffic: Callable[[], Iterable[str]]
+    listed: Callable[[str | None], ListedNames]
 
-    def match_topics(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
+    def matching(self, pattern: str, also: Iterable[str] = ()) -> list[str]:
         """Return the known topics that `pattern` matches, sorted by name.
 
         `also` contains more known topics. If the cluster does not respond, or hides the topic, a name is accepted
@@ -53,7 +53,7 @@ class KnownTopics:
             f"{pattern} matches no topic of a policy, and none that the cluster lists for the proxy's login{reason}"
         )
 
-    def unknown_topic_message(self, topic: str) -> str | None:
+    def doubt(self, topic: str) -> str | None:
         """Return a sentence with similar names if no entry matches this topic and the cluster does not contain it.
 
         Otherwise return None. If the cluster does not respond, or hides the topic, the sentence is returned only if a
@@ -76,7 +76,7 @@ class KnownTopics:
 
     def _named(self) -> set[str]:
         named = (exact_name_of(topic.match) for topic in self.loaded().config.topics)
-        return {name for name in (*named, *self.list_topics_with_traffic()) if name is not None}
+        return {name for name in (*named, *self.with_traffic()) if name is not None}
 
 
 def _no_topic(name: str, known: Iterable[str]) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sluicegate.dead_letters.contents import visible_contents
+from sluicegate.dead_letters.contents import shown_contents
 from sluicegate.dead_letters.groups import Group
 from sluicegate.proxy.reload.letter_policies import LetterPolicies
-from sluicegate.proxy.reporting.events.violation_event import printable_beginning
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
 
 
 def group_json(group: Group, policies: LetterPolicies | None) -> dict[str, Any]:
@@ -42,5 +42,5 @@ def contents_json(group: Group, policies: LetterPolicies | None) -> dict[str, An
     """Return the beginning of the key and of the value of a group's example, or None if they are hidden."""
     if policies is None:
         return None
-    shown = visible_contents(group.example, policies.of(group.example.topic), policies.limits)
-    return None if shown is None else {"key": printable_beginning(shown.key), "value": printable_beginning(shown.value)}
+    shown = shown_contents(group.example, policies.of(group.example.topic), policies.limits)
+    return None if shown is None else {"key": shown_beginning(shown.key), "value": shown_beginning(shown.value)}

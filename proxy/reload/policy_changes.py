@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Any
 
 from sluicegate.config.files.source import Path
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.topics import STRICTNESS_OF_FRAMING, STRICTNESS_OF_MODE
 from sluicegate.config.values.topic_pattern import exact_name_of, parts_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.reload.json_schema_changes import schema_changes
+from sluicegate.proxy.reload.json_schema_changes import changes_of
 from sluicegate.validation.effective import EffectiveValue, effective_policy
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
@@ -63,7 +63,7 @@ class PolicyChange:
         return f"{self.topics}: {self.effect.value}: {self.what} ({self.place})"
 
 
-def changes_between(before: LoadedConfig, after: LoadedConfig) -> Iterator[PolicyChange]:
+def changes_between(before: Loaded, after: Loaded) -> Iterator[PolicyChange]:
     """Yield each policy change, in the order of the new configuration."""
     old, new = _Side(before), _Side(after)
     for pattern in dict.fromkeys((*new.patterns, *old.patterns)):
@@ -72,7 +72,7 @@ def changes_between(before: LoadedConfig, after: LoadedConfig) -> Iterator[Polic
     yield from _of_lists(old, new)
 
 
-def describe_change_counts(changes: Iterable[PolicyChange]) -> str:
+def counts_of(changes: Iterable[PolicyChange]) -> str:
     """Describe the number of changes of each kind."""
     counts = Counter(change.effect for change in changes)
     return ", ".join(f"{counts[effect]} {effect.value}" for effect in ProducerEffect)
@@ -81,9 +81,9 @@ def describe_change_counts(changes: Iterable[PolicyChange]) -> str:
 class _Side:
     """One of the two configurations."""
 
-    def __init__(self, loaded: LoadedConfig) -> None:
+    def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
-        self.file: FilePolicies = compile_file_policies(loaded.config, NamesOnly(), loaded.source)
+        self.file: FilePolicies = file_policies_of(loaded.config, NamesOnly(), loaded.source)
         self._rulebook = Rulebook(self.file)
         self.patterns = [*dict.fromkeys(match for match, _ in self.file.topics)]
         self.patterns += [floor.match for floor in loaded.config.floor if floor.match != "*"]
@@ -93,7 +93,7 @@ class _Side:
         if pattern == _NO_ENTRY:
             return self._rulebook.policy_of(f"{_UNNAMED}-without-an-entry")
         name = _name_for(pattern)
-        return self.file.policy_of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
+        return self.file.of_pattern(pattern) if name is None else self._rulebook.policy_of(name)
 
     def items(self, key: str) -> list[Any]:
         """Return the items of a top-level list."""
@@ -151,7 +151,7 @@ def _of_schemas(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) 
     except (ValueError, RecursionError):
         return
     if old is not None and new is not None and _without_text(before[name]) == _without_text(after[name]):
-        for words, is_stricter in schema_changes(old, new):
+        for words, is_stricter in changes_of(old, new):
             effect = (
                 ProducerEffect.CHANGED
                 if is_stricter is None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 
 MOST_KEPT = 20
 _MOST_FILES = 20
@@ -27,7 +27,7 @@ class PolicyReload:
     commits: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def files_with_commits(self) -> list[str]:
+    def named_files(self) -> list[str]:
         """The files, each with its commit."""
         return [f"{name} ({self.commits[name]})" if name in self.commits else name for name in self.files]
 
@@ -44,10 +44,7 @@ class PolicyReload:
             "other_files": len(files[_MOST_FILES:]),
             "count": self.count,
             "compared": self.changes is not None,
-            **{
-                effect: [truncate_text(line) for line in lines.get(effect, ())]
-                for effect in ("stricter", "looser", "changed")
-            },
+            **{effect: [cut(line) for line in lines.get(effect, ())] for effect in ("stricter", "looser", "changed")},
         }
 
 

@@ -13,14 +13,14 @@ from functools import partial
 
 import structlog
 
-from sluicegate.config.disk.deadline import FileUnreadable, run_within_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
 from sluicegate.config.disk.regular_file import is_unreadable
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import ConfigError, LoadedConfig
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
-from sluicegate.proxy.registry.schema_files import unreadable_schema_files
+from sluicegate.config.loading import ConfigError, Loaded
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.registry.schema_files import missing_schemas
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile, keys_needing_restart
-from sluicegate.proxy.reload.git_commits import newest_commits
+from sluicegate.proxy.reload.git_commits import commits_of
 from sluicegate.proxy.reload.policy_changes import ProducerEffect, changes_between
 from sluicegate.proxy.reload.policy_history import PolicyHistory, PolicyReload
 from sluicegate.proxy.reload.reload_request import MissingFile, ReloadRequest, ReloadResult
@@ -41,9 +41,9 @@ _MOST_COMPARED = 2_000
 _MOST_CHANGES = 20
 _MOST_NAMED = 5
 
-Check = Callable[[LoadedConfig], None]
+Check = Callable[[Loaded], None]
 """Checks a configuration's policies. Blocks. Raises ConfigError for unusable policies."""
-Adopt = Callable[[LoadedConfig], Awaitable[None]]
+Adopt = Callable[[Loaded], Awaitable[None]]
 """Puts a configuration's policies in force. If it raises ConfigError or RuleUnusable, nothing has changed."""
 
 
@@ -53,7 +53,7 @@ class Reloader:
     def __init__(
         self,
         file: ConfigFile,
-        running: LoadedConfig,
+        running: Loaded,
         check: Check,
         adopt: Adopt,
         status: Status,
@@ -133,7 +133,7 @@ class Reloader:
         """Return whether the files have changed. Raises FileUnreadable."""
         began_at = time.monotonic()
         try:
-            changed = await run_in_daemon_thread(self._file.has_changed)
+            changed = await in_daemon_thread(self._file.has_changed)
             self._report_missing()
             return changed
         finally:
@@ -145,7 +145,7 @@ class Reloader:
         previous = NOTHING if accepts_removed else self._in_force.source
         work = partial(self._load, previous, is_requested)
         key = (self._file, "load", is_requested, accepts_removed)
-        loaded: LoadedConfig = await run_in_daemon_thread(partial(run_within_deadline, key, work, _LOAD_SECONDS))
+        loaded: Loaded = await in_daemon_thread(partial(within_deadline, key, work, _LOAD_SECONDS))
         if accepts_removed and self._in_force.source.missing:
             files = [str(file) for file in self._in_force.source.missing if file not in loaded.source.digests]
             self._log.warning("removed policy files accepted", files=files)
@@ -159,12 +159,12 @@ class Reloader:
         for warning in loaded.warnings[:_MOST_PROBLEMS]:
             self._log.warning("configuration warning", warning=warning)
         before, self._in_force = self._in_force, loaded
-        await run_in_daemon_thread(partial(self._report_changes, before, loaded, adopted_ms))
+        await in_daemon_thread(partial(self._report_changes, before, loaded, adopted_ms))
         keys = keys_needing_restart(self._running, loaded.config)
         if keys:
             self._log.warning("these changes need a restart", keys=keys)
 
-    def _report_changes(self, before: LoadedConfig, after: LoadedConfig, adopted_ms: int) -> None:
+    def _report_changes(self, before: Loaded, after: Loaded, adopted_ms: int) -> None:
         """Log and store which policies became stricter or looser, and which files changed. Blocks."""
         old, new = before.source.digests, after.source.digests
         files = {
@@ -172,7 +172,7 @@ class Reloader:
             for path in dict.fromkeys((*new, *old))
             if old.get(path) != new.get(path)
         }
-        commits = newest_commits(path for path, digest in files.items() if digest is not None)
+        commits = commits_of(path for path, digest in files.items() if digest is not None)
         if max(len(before.config.topics), len(after.config.topics)) > _MOST_COMPARED:
             self._log.info("policies changed", files=files, commits=commits, compared=False)
             self._history.add(PolicyReload(adopted_ms, files, commits=commits))
@@ -192,7 +192,7 @@ class Reloader:
         self._log.info("policies changed", files=files, commits=commits, count=len(changes), **named)
         self._history.add(PolicyReload(adopted_ms, files, named, len(changes), commits))
 
-    def _load(self, previous: Source, is_requested: bool) -> LoadedConfig:
+    def _load(self, previous: Source, is_requested: bool) -> Loaded:
         """Load the configuration. Blocks. Raises ConfigError."""
         loaded = self._file.read(previous)
         source = loaded.source
@@ -200,12 +200,12 @@ class Reloader:
             source.schemas = self._in_force.source.schemas
         else:
             self._check(loaded)
-        source.missing |= unreadable_schema_files(loaded.config, source)
+        source.missing |= missing_schemas(loaded.config, source)
         schemas = source.schemas.values()
         self._file.watch(schemas, {file for schema in schemas for file in schema.files if is_unreadable(file)})
         return loaded
 
-    def _only_misses_files(self, loaded: LoadedConfig, is_requested: bool) -> bool:
+    def _only_misses_files(self, loaded: Loaded, is_requested: bool) -> bool:
         """Return whether missing files are the only change.
 
         If so, nothing is compiled: the missing folder may also contain secret files, without which compiling fails.

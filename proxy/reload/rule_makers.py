@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from sluicegate.config.files.source import SchemaFile
 from sluicegate.config.limits import Limits
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import REGISTRY_KINDS, RulesProcessCompiler
@@ -31,7 +31,7 @@ class RuleMakers:
             wait_budget, RegistryReports(counters), compiler=RulesProcessCompiler(self._process)
         )
 
-    def create_rule_maker(
+    def for_registries(
         self, registries: Mapping[str, Registry], schemas: Mapping[Path, SchemaFile] = MappingProxyType({})
     ) -> SchemaRules:
         """Return the rule maker for one configuration.
@@ -43,7 +43,7 @@ class RuleMakers:
             self._process.prepare(REGISTRY_KINDS)
         return SchemaRules(self.registries.by_name(registries), self._process, SchemaFiles(dict(schemas)))
 
-    def check(self, loaded: LoadedConfig) -> None:
+    def check(self, loaded: Loaded) -> None:
         """Check a configuration's policies before its rules are created. Raises ConfigError."""
         check_policies(loaded, self._process)
 

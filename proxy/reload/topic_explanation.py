@@ -4,20 +4,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sluicegate.config.files.source import Path
-from sluicegate.config.keys import keys_of_section
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.loading import Loaded
 from sluicegate.config.section import is_section
 from sluicegate.config.topics import Topic
-from sluicegate.config.values.contract import contract_of_topic
+from sluicegate.config.values.contract import contract_of
 from sluicegate.config.values.glob_cover import probably_intended_glob
 from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.cluster.topics import SETTINGS_OFF, TopicSettingsResult
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.proxy.reload.policy_history import PolicyHistory
 from sluicegate.validation.cluster_settings import CLEANUP_POLICY, DIFFERENCE_MAX, MAX_MESSAGE_BYTES
 from sluicegate.validation.effective import EffectiveValue, effective_policy
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.names_only import NamesOnly
 from sluicegate.validation.origins import TOPIC_SETTINGS, OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
@@ -27,13 +27,13 @@ from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.topic_patterns import TopicPatterns
 from sluicegate.validation.topic_policy import policy_by_usable_settings
 
-_KEYS = [key.name for key in keys_of_section(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
+_KEYS = [key.name for key in each_key_of(Topic) if key.name not in ("match", DIFFERENCE_MAX)]
 _MOST_LATER = 5
 _NEVER_IN_A_FLOOR = frozenset({"enforce", "rehearse", "fix", "quarantine", "sensitive", "rules", "requests", "checks"})
 NO_TOPIC = "this is not a valid topic name, and brokers reject it (at most 249 letters, digits, . _ -)"
-NOT_ASKED = TopicSettingsResult(reason="the cluster was not queried")
+NOT_ASKED = SettingsRead(reason="the cluster was not queried")
 
-ReadSettings = Callable[[str], TopicSettingsResult]
+ReadSettings = Callable[[str], SettingsRead]
 """Returns the cluster's settings that the proxy applies to a topic. Blocks."""
 
 
@@ -46,8 +46,8 @@ class TopicExplanation:
     def __init__(
         self,
         topic: str,
-        loaded: LoadedConfig,
-        read: TopicSettingsResult = NOT_ASKED,
+        loaded: Loaded,
+        read: SettingsRead = NOT_ASKED,
         suspended: SuspendedTopics = NOTHING_SUSPENDED,
         maker: RuleMaker | None = None,
     ) -> None:
@@ -57,18 +57,18 @@ class TopicExplanation:
         self._place = TopicPatterns([entry.match for entry in loaded.config.topics]).first_match(topic)
         deciding = len(loaded.config.topics) if self._place is None else self._place
         rules = maker or NamesOnly()
-        file_policies = compile_file_policies(loaded.config, rules, loaded.source, deciding)
+        in_file = file_policies_of(loaded.config, rules, loaded.source, deciding)
         policy, self._entry, self._unusable = policy_by_usable_settings(
             loaded.config, topic, read.shared, self._place, rules, loaded.source
         )
         if policy is not None:
-            file_policies = file_policies.with_topic_policies({topic: policy}, rules_name_principals=True)
-        rulebook = Rulebook(file_policies, suspended=suspended).with_settings({topic: read.settings})
+            in_file = in_file.with_topics({topic: policy}, rules_name_principals=True)
+        rulebook = Rulebook(in_file, suspended=suspended).with_settings({topic: read.settings})
         self.policy = rulebook.policy_of(topic)
-        self.exempts_client = rulebook.exempts_client
+        self.exempts = rulebook.exempts
         self.values = effective_policy(self.policy)
 
-    def deciding_entry_text(self) -> str:
+    def decides(self) -> str:
         """Return which entry applies."""
         if self._place is None:
             return f"{self._topic}: no entry of topics matches; defaults apply"
@@ -97,7 +97,7 @@ class TopicExplanation:
         return {
             "topic": self._topic,
             "owner": None if owner is None else {"team": owner.team, "contact": owner.contact},
-            "lines": [self.deciding_entry_text(), *self.lines()],
+            "lines": [self.decides(), *self.lines()],
             "effective": [value.as_json() for value in self.values],
             "source": {
                 "entry": entry,
@@ -123,7 +123,7 @@ class TopicExplanation:
             yield f"  {key:<{width}}  {text}  ({source})"
             for path, rule in rules:
                 yield f"    {_shown(rule)}  ({self._stands(path)})"
-        contract = contract_of_topic(self._loaded.source.contracts, self._topic)
+        contract = contract_of(self._loaded.source.contracts, self._topic)
         if contract is not None:
             yield from (f"  {line}" for line in contract.lines())
         yield from self._requests()
@@ -214,7 +214,7 @@ class PolicyQuery:
     latest policy changes.
     """
 
-    def __init__(self, loaded: LoadedConfig, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
+    def __init__(self, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> None:
         self.loaded = loaded
         self.read_settings = read_settings
         self.suspended: Callable[[], SuspendedTopics] = lambda: NOTHING_SUSPENDED
@@ -231,7 +231,7 @@ class PolicyQuery:
         return TopicExplanation(topic, self.loaded, self.read_settings(topic), self.suspended()).as_json()
 
 
-def explain(topic: str, loaded: LoadedConfig, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> Iterator[str]:
+def explain(topic: str, loaded: Loaded, read_settings: ReadSettings = lambda _topic: NOT_ASKED) -> Iterator[str]:
     """Yield lines for a person. The first line names the entry that applies."""
     yield from PolicyQuery(loaded, read_settings)(topic)["lines"]
 
@@ -256,7 +256,7 @@ def _matches(match: str, topic: str) -> bool:
 def _shown(value: Any) -> str:
     """Return a value as the configuration writes it, such as `{timestamp: unit}`, without secrets."""
     if is_section(type(value)):
-        held = ((key, getattr(value, key.attribute)) for key in keys_of_section(type(value)))
+        held = ((key, getattr(value, key.attribute)) for key in each_key_of(type(value)))
         return "{" + ", ".join(f"{key.name}: {_shown(inner)}" for key, inner in held if inner != key.default) + "}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_shown(inner)}" for key, inner in value.items()) + "}"

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ConfiguredPolicies:
+class Configured:
     """A configuration with its compiled policies, and the object that creates its rules."""
 
     config: Config
@@ -47,7 +47,7 @@ class CompiledTopicPolicies:
     @property
     def rules_name_principals(self) -> bool:
         """Whether a rule of these topics depends on the principal."""
-        return any(rule.depends_on_principal for entry in self.entries.values() for rule in entry.keys.rules or ())
+        return any(rule.names_principals for entry in self.entries.values() for rule in entry.keys.rules or ())
 
     def with_changes(self, changed: Iterable[str], new: "CompiledTopicPolicies") -> "CompiledTopicPolicies":
         """Return a copy with the policies of some topics replaced, or removed if `new` has none."""
@@ -63,9 +63,7 @@ def _merged(old: Mapping[str, T], gone: frozenset[str], new: Mapping[str, T]) ->
     return {topic: each for topic, each in old.items() if topic not in gone} | dict(new)
 
 
-def compile_topic_policies(
-    configured: ConfiguredPolicies, settings: Mapping[str, TopicValues | None]
-) -> CompiledTopicPolicies:
+def topic_policies_of(configured: Configured, settings: Mapping[str, TopicValues | None]) -> CompiledTopicPolicies:
     """Return the policies of topics with these settings. Blocks, with many topics for several seconds."""
     policies, entries, problems = {}, {}, {}
     config, file, maker, source = configured.config, configured.file, configured.maker, configured.source

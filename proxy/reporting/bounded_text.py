@@ -13,7 +13,7 @@ _MAX_DEPTH = 4
 _MAX_BITS = 128
 
 
-class TruncatedText(str):
+class CutText(str):
     """A string that was truncated from `whole` characters, and may be truncated again."""
 
     __slots__ = ("kept", "whole")
@@ -21,22 +21,22 @@ class TruncatedText(str):
     whole: int
 
 
-def truncate_text(text: str, characters: int = CLIENT_CHARACTERS) -> str:
+def cut(text: str, characters: int = CLIENT_CHARACTERS) -> str:
     """Return `text`. If it is longer than `characters`, return its beginning followed by its full length."""
     if len(text) <= characters:
         return text
-    kept, whole = (text.kept, text.whole) if isinstance(text, TruncatedText) else (text, len(text))
+    kept, whole = (text.kept, text.whole) if isinstance(text, CutText) else (text, len(text))
     if len(kept) <= characters:
         return text
-    shown = TruncatedText(f"{kept[:characters]}… ({whole} characters)")
+    shown = CutText(f"{kept[:characters]}… ({whole} characters)")
     shown.kept, shown.whole = kept[:characters], whole
     return shown
 
 
-def truncate_values(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPTH) -> Any:
+def bounded(value: Any, characters: int = MAX_CHARACTERS, depth: int = _MAX_DEPTH) -> Any:
     """Return a small copy of `value` for JSON, with strings truncated and at most 20 items in each collection."""
     if isinstance(value, str):
-        return truncate_text(value, characters)
+        return cut(value, characters)
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -44,31 +44,31 @@ def truncate_values(value: Any, characters: int = MAX_CHARACTERS, depth: int = _
         return value if bits <= _MAX_BITS else f"a number of {bits} bits"
     if depth > 0 and isinstance(value, list | tuple | set | frozenset):
         kept = len(value) if len(value) <= _MAX_ITEMS + 1 else _MAX_ITEMS  # not truncated again
-        items = [truncate_values(item, characters, depth - 1) for item in islice(value, kept)]
+        items = [bounded(item, characters, depth - 1) for item in islice(value, kept)]
         return items if kept == len(value) else [*items, f"and {len(value) - kept} more"]
     if depth > 0 and isinstance(value, dict):
         return {
-            str(truncate_values(key, characters, 0)): truncate_values(item, characters, depth - 1)
+            str(bounded(key, characters, 0)): bounded(item, characters, depth - 1)
             for key, item in islice(value.items(), _MAX_ITEMS)
         }
-    return truncate_text(_text_of(value), characters)
+    return cut(_text_of(value), characters)
 
 
-def escape_unprintable(text: str) -> str:
+def printable(text: str) -> str:
     """Return `text` with all invisible characters (control, bidi, line and paragraph separators) escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def escape_all_unprintable(value: Any) -> Any:
-    """Apply `truncate_values`, and make every string in the result printable."""
+def all_printable(value: Any) -> Any:
+    """Apply `bounded`, and make every string in the result printable."""
     if isinstance(value, str):
-        return escape_unprintable(value)
+        return printable(value)
     if isinstance(value, list):
-        return [escape_all_unprintable(item) for item in value]
+        return [all_printable(item) for item in value]
     if isinstance(value, dict):
-        return {escape_unprintable(key): escape_all_unprintable(item) for key, item in value.items()}
+        return {printable(key): all_printable(item) for key, item in value.items()}
     return value
 
 

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.session.client.client_details import ClientDetails
 
 # A producer that has not retried for this time has given up.
@@ -71,18 +71,16 @@ class WaitingClients:
         )
 
 
-def merge_waiting_names(one: WaitingNames | None, other: WaitingNames | None) -> WaitingNames | None:
+def merge_waiting(one: WaitingNames | None, other: WaitingNames | None) -> WaitingNames | None:
     """Return the waiting clients of both arguments, or None if both are None."""
     return one | other if one is not None and other is not None else one or other
 
 
-def make_waiting_names(client: ClientDetails, topic: str | None) -> WaitingNames:
+def waiting_for(client: ClientDetails, topic: str | None) -> WaitingNames:
     """Return the waiting names for one client with a batch for `topic`. `topic` is None if the name is unknown."""
-    client_id = _NO_CLIENT_ID if client.client_id is None else escape_unprintable(truncate_text(client.client_id))
-    named = "(unknown topic id)" if topic is None else escape_unprintable(truncate_text(topic))
-    return WaitingNames(
-        frozenset({f"{client_id} from {escape_unprintable(truncate_text(client.holder))}"}), frozenset({named})
-    )
+    client_id = _NO_CLIENT_ID if client.client_id is None else printable(cut(client.client_id))
+    named = "(unknown topic id)" if topic is None else printable(cut(topic))
+    return WaitingNames(frozenset({f"{client_id} from {printable(cut(client.holder))}"}), frozenset({named}))
 
 
 def _named(names: frozenset[str]) -> str:

@@ -29,7 +29,7 @@ class PartialWrite(OSError):
         self.torn = torn
 
 
-def is_regular_file(fd: int) -> bool:
+def is_regular(fd: int) -> bool:
     """Return whether the descriptor is a regular file, which can be truncated and locked."""
     return stat.S_ISREG(os.fstat(fd).st_mode)
 
@@ -49,7 +49,7 @@ def append_lines(fd: int, data: bytes) -> None:
         raise PartialWrite(error, data.count(b"\n", 0, whole), torn) from error
 
 
-def has_torn_last_line(fd: int) -> bool:
+def ends_within_a_line(fd: int) -> bool:
     """Return whether the last line of a regular file has no newline. Return False if the file cannot be read."""
     with suppress(OSError):
         size = os.fstat(fd).st_size
@@ -99,7 +99,7 @@ def _truncated(fd: int, size: int) -> bool:
     """Remove the last `size` bytes if they are still the end of the file. Return whether they were."""
     try:
         end = os.lseek(fd, 0, os.SEEK_CUR)
-        if not is_regular_file(fd) or os.fstat(fd).st_size != end:
+        if not is_regular(fd) or os.fstat(fd).st_size != end:
             return False
         os.ftruncate(fd, end - size)
         os.lseek(fd, end - size, os.SEEK_SET)

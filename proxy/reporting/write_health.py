@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
-from sluicegate.proxy.reporting.waiting_clients import WaitingClients, WaitingNames, merge_waiting_names
+from sluicegate.proxy.reporting.waiting_clients import WaitingClients, WaitingNames, merge_waiting
 
 _OVERDUE_SECONDS = 5.0
 QUIET_SECONDS = 6.0
@@ -103,7 +103,7 @@ class WriteHealth:
                 if now - began_at > _OVERDUE_SECONDS:
                     reason = f"no result within {_OVERDUE_SECONDS:.0f} s"
                     known = found.get(destination, WriteFailure(reason, now, self._waiting_for(destination)))
-                    found[destination] = WriteFailure(known.reason, now, merge_waiting_names(known.waiting, waiting))
+                    found[destination] = WriteFailure(known.reason, now, merge_waiting(known.waiting, waiting))
         return found
 
     def _waiting_for(self, destination: str) -> WaitingNames | None:

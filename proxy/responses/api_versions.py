@@ -17,7 +17,7 @@ _RESPONSES_REMEMBERED = 64
 _FETCH_OF_MAGIC_1 = 2
 
 
-def limit_to_supported_versions(version: int, frame: bytearray) -> Parts:
+def cut_down_versions(version: int, frame: bytearray) -> Parts:
     """Return an ApiVersions response limited to the versions that the proxy supports. Raises MalformedMessage.
 
     A cluster's brokers send the same response on each connection, so recent results are cached.
@@ -36,7 +36,7 @@ def versions_for_legacy_producers(version: int, frame: bytearray) -> Parts:
     librdkafka 0.9 sends magic 1, which has timestamps, only if Fetch v2 is offered too. It sends its ApiVersions
     request in version 0.
     """
-    head, body = limit_to_supported_versions(version, frame)
+    head, body = cut_down_versions(version, frame)
     return head, _with_old_produce(version, bytes(body))
 
 
@@ -77,7 +77,7 @@ def _cut_down_body(version: int, body: bytes) -> bytes:
 _remembered_versions = lru_cache(maxsize=_RESPONSES_REMEMBERED)(_cut_down_body)
 
 
-def api_versions_response_for_unsupported_version(correlation_id: int, max_version: int) -> bytes:
+def unsupported_api_versions(correlation_id: int, max_version: int) -> bytes:
     """Return the response that a broker sends for an unknown ApiVersions version.
 
     It is a version 0 response with the supported range of this API.

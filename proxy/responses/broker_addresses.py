@@ -11,7 +11,7 @@ Offer = Callable[[int], HostPort | None]
 """Finds or opens the listener for a node id. Returns its address for clients, or None if there is none."""
 
 
-class BrokerAddressBook:
+class AddressBook:
     """The brokers' upstream addresses, which clients never see."""
 
     def __init__(self, known: dict[int, HostPort], offer: Offer) -> None:
@@ -25,7 +25,7 @@ class BrokerAddressBook:
         """Return the last known address of a broker, or None if that address is the proxy's own."""
         return None if node_id in self.looping_brokers else self._upstream.get(node_id)
 
-    def upstream_addresses_for(self, node_id: int, client_id: str | None) -> tuple[HostPort, ...]:
+    def addresses_for(self, node_id: int, client_id: str | None) -> tuple[HostPort, ...]:
         """Return the addresses to try for a broker, in order.
 
         The first is the address that the cluster gave this client, if there is one. The second is the last known
@@ -36,7 +36,7 @@ class BrokerAddressBook:
         own = None if client_id is None else self._views.address_for(client_id, node_id)
         return tuple(dict.fromkeys(each for each in (own, self._upstream.get(node_id)) if each is not None))
 
-    def record_received_addresses(self, client_id: str, node_ids: Collection[int]) -> None:
+    def learn_view(self, client_id: str, node_ids: Collection[int]) -> None:
         """Record that this client received the addresses that these brokers advertised last."""
         self._views.learn(client_id, {each: self._upstream[each] for each in node_ids if each in self._upstream})
 

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Protocol
 
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.records.contents import ExtractedRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import StandInRequest
 from sluicegate.validation.produce.conversion import ConvertedRequest
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -34,7 +34,7 @@ class DeadLetters:
     topic: str
     source: str
     partition: int
-    records: Sequence[ExtractedRecord] = ()
+    records: Sequence[TakenRecord] = ()
     claim: ReleasableMemory | None = None
     lacking: str | None = None
     limit: str | None = None
@@ -71,7 +71,7 @@ class Dispatch:
 def dispatch_of(
     request: ProduceRequest,
     validated: ValidatedRequest,
-    log_starts: RecentLogStartOffsets,
+    log_starts: LogStarts,
     now_ms: int,
     give_way: Callable[[], None],
 ) -> Dispatch:
@@ -81,7 +81,7 @@ def dispatch_of(
     """
     stand_in_request = StandInRequest(request, validated, log_starts, now_ms, give_way)
     parts = partial(_parts_of, request, validated, stand_in_request)
-    if not stand_in_request.may_respond_without_broker and not stand_in_request.may_withhold_batches:
+    if not stand_in_request.may_respond_alone and not stand_in_request.may_withhold:
         made = parts(give_way)
         return Dispatch(validated, stand_in_request, lambda: made)
     return Dispatch(validated, stand_in_request, partial(parts, _go_on))

@@ -7,7 +7,7 @@ _LOG_START_MS = 1000
 _MAX_LOG_STARTS = 10_000
 
 
-class RecentLogStartOffsets:
+class LogStarts:
     """The log start offsets of partitions whose batches were rejected, each stored for a second.
 
     All connections share them, so a broker is asked at most once a second per partition
@@ -29,7 +29,7 @@ class RecentLogStartOffsets:
         if len(self._known) > _MAX_LOG_STARTS:
             del self._known[next(iter(self._known))]
 
-    def recent_log_start_of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
+    def offset_of(self, topic: TopicKey, partition: int, now_ms: int) -> int | None:
         """Return the log start offset if it was learned within the last second. Otherwise return None."""
         offset, learned_ms = self._known.get((topic, partition), (0, -_LOG_START_MS))
         return offset if 0 <= now_ms - learned_ms < _LOG_START_MS else None

@@ -19,22 +19,17 @@ from sluicegate.protocol.headers import response_body_at
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
 from sluicegate.protocol.messages.schema import Value
-from sluicegate.protocol.response_walks import broker_addresses_in
+from sluicegate.protocol.response_walks import addresses_in
 from sluicegate.protocol.strings import encode_string
 from sluicegate.protocol.walk import Walk
-from sluicegate.proxy.responses.api_versions import limit_to_supported_versions
-from sluicegate.proxy.responses.refused_changes import (
-    MOST_ELEMENTS,
-    TOPIC_CHANGES,
-    TopicRejection,
-    rejection_of_all_topic_changes,
-)
-from sluicegate.proxy.responses.rewriting import ClientId, ResponseRewriter, unknown_client_id
+from sluicegate.proxy.responses.api_versions import cut_down_versions
+from sluicegate.proxy.responses.refused_changes import MOST_ELEMENTS, TOPIC_CHANGES, TopicRefusal, refusal_of_all
+from sluicegate.proxy.responses.rewriting import ClientId, ResponseRewriter, no_client_id
 
 _BY_NAME = {api.name: api for api in APIS.values()}
 
 
-def _describe_nothing(request: Value, refusal: TopicRejection) -> Value:
+def _describe_nothing(request: Value, refusal: TopicRefusal) -> Value:
     return {
         "throttle_time_ms": 0,
         "results": [
@@ -85,12 +80,12 @@ _CONTROLLER_SINCE, _CLUSTER_ID_SINCE = 1, 2
 _INT32 = Struct(">i")
 
 
-def api_versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
+def versions_with_rejected_apis(version: int, frame: bytearray) -> Parts:
     """Return a mock cluster's ApiVersions response with the APIs that the proxy rejects, and without those that fail.
 
     Raises MalformedMessage.
     """
-    head, body = limit_to_supported_versions(version, frame)
+    head, body = cut_down_versions(version, frame)
     if bytes(body[:2]) != _NONE:  # the version is unknown, and the client retries with an older version
         return head, body
     value = API_VERSIONS_RESPONSE.parse(bytes(body), version, _MOST_APIS)
@@ -114,9 +109,7 @@ def rejection_of(api: Api, version: int, body: memoryview, message: str) -> byte
         member = b"\0" + bytes(8) + b"\xff"  # no id, epoch 0, interval 0, no assignment
         return bytes(4) + _UNSUPPORTED + encode_string(message, flexible=True) + member + b"\0"
     request, response, rejection = _REJECTIONS[api.name]
-    return response.build(
-        rejection(request.parse(body, version, MOST_ELEMENTS), rejection_of_all_topic_changes(message)), version
-    )
+    return response.build(rejection(request.parse(body, version, MOST_ELEMENTS), refusal_of_all(message)), version)
 
 
 class MockClusterRewriter(ResponseRewriter):
@@ -128,7 +121,7 @@ class MockClusterRewriter(ResponseRewriter):
         version: int,
         frame: bytearray,
         report: Callable[[set[int]], None] | None = None,
-        client_id: ClientId = unknown_client_id,
+        client_id: ClientId = no_client_id,
     ) -> Parts:
         """Return the response with the proxy's addresses. The arguments are those of ResponseRewriter."""
         if api_key == ApiKey.METADATA and version >= _CONTROLLER_SINCE:
@@ -139,9 +132,7 @@ class MockClusterRewriter(ResponseRewriter):
 def _name_controller(version: int, frame: bytearray) -> None:
     """Make the first broker the controller in a Metadata response. Raises MalformedMessage."""
     api = APIS[ApiKey.METADATA]
-    nodes = broker_addresses_in(
-        api.key, version, frame, response_body_at(frame, api.response_header_version(version))
-    ).nodes
+    nodes = addresses_in(api.key, version, frame, response_body_at(frame, api.response_header_version(version))).nodes
     if nodes:
         walk = Walk()
         walk.begin(frame, version, api.is_flexible(version), nodes[-1].end, 0, 0)

@@ -5,8 +5,8 @@ entry for each partition. If the broker rejects only the stand-in, the proxy's v
 rejects the whole request, or reports a condition that it checks before the content, its entry is kept.
 
 After a broker has rejected only a stand-in, the proxy itself responds for one second to requests on the same connection
-that are rejected as a whole (`response_without_broker`). So the broker's metrics do not count a corrupt batch for every
-rejected one.
+that are rejected as a whole (`response_alone`). So the broker's metrics do not count a corrupt batch for every rejected
+one.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,10 +23,10 @@ from sluicegate.protocol.produce_response import (
     RecordError,
     TopicKey,
     WalkedResponse,
-    build_produce_response,
     encode_rejection,
-    entry_with_log_start_offset,
+    response_of,
     walk_produce_response,
+    with_log_start,
 )
 from sluicegate.protocol.produce_versions import LOG_START_SINCE, ONE_BATCH_SINCE
 from sluicegate.protocol.records.record_batch import (
@@ -36,10 +36,10 @@ from sluicegate.protocol.records.record_batch import (
     attributes_low_byte,
     magic_at,
 )
-from sluicegate.protocol.records.stand_in import batch_that_breaks_request, stand_in
-from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
+from sluicegate.protocol.records.stand_in import breaking_piece, stand_in
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
-from sluicegate.proxy.responses.stand_ins import stand_in_breaking_same_rule
+from sluicegate.proxy.responses.stand_ins import rule_breaking_stand_in
 from sluicegate.validation.validated_request import Place, ValidatedRequest
 from sluicegate.validation.verdict import FaultStage, Finding
 
@@ -122,7 +122,7 @@ class StandInRequest:
         self,
         request: ProduceRequest,
         validated: ValidatedRequest,
-        log_starts: RecentLogStartOffsets,
+        log_starts: LogStarts,
         now_ms: int,
         give_way: Callable[[], None],
     ) -> None:
@@ -139,7 +139,7 @@ class StandInRequest:
         self._entries: dict[PartitionKey, _Entry] = {}
         self._breaking: set[PartitionKey] = set()
         self._copied = {
-            place: partition_key_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected
+            place: partition_at(request, place) for place in validated.to_quarantine.keys() - validated.rejected
         }
         self.withheld: set[Place] = set()
         self.stand_ins: dict[Place, bytes] = {}
@@ -157,22 +157,22 @@ class StandInRequest:
                     give_way,
                 )
                 give_way()
-        self._max_entries = max_response_entries(request)
+        self._max_entries = most_entries(request)
         if len(self._entries) != named or self._breaking or request.acks not in _USUAL_ACKS or named > MOST_ALONE:
             self._may_respond_alone = False
 
     @property
-    def may_respond_without_broker(self) -> bool:
+    def may_respond_alone(self) -> bool:
         """Whether the proxy may respond itself, because the broker would only repeat a recent response."""
         return self._may_respond_alone and not self.asked_log_starts
 
     @property
-    def may_withhold_batches(self) -> bool:
+    def may_withhold(self) -> bool:
         """Whether some batches are forwarded only after copies of their bad records are stored."""
         return bool(self._copied)
 
     @property
-    def has_effective_rejection(self) -> bool:
+    def rejects_anything(self) -> bool:
         """Whether a rejection has an effect.
 
         It has none if a later valid batch for the same partition replaces the rejected batch.
@@ -198,12 +198,12 @@ class StandInRequest:
         if finding.stage is not FaultStage.LOG or is_transactional(records):
             self._may_respond_alone = False
         if finding.stage is not FaultStage.LOG:
-            self.stand_ins[place] = stand_in_breaking_same_rule(records, finding.stage)
+            self.stand_ins[place] = rule_breaking_stand_in(records, finding.stage)
             self._entries[partition_key] = self._entry(partition_key[1], finding, -1)
             return
         # If a rejected batch's records could be read, it is a single, complete batch.
         is_complete = bool(finding.bad_count) and self._version >= ONE_BATCH_SINCE
-        breaking = None if is_complete else batch_that_breaks_request(records, give_way)
+        breaking = None if is_complete else breaking_piece(records, give_way)
         if breaking is not None:
             self.stand_ins[place] = stand_in(records) + breaking if self._version < ONE_BATCH_SINCE else breaking
             self._breaking.add(partition_key)
@@ -211,7 +211,7 @@ class StandInRequest:
             return
         start: int | None = -1
         if self._version >= LOG_START_SINCE and finding.code in _WITH_LOG_START:
-            start = self._log_starts.recent_log_start_of(*partition_key, now_ms)
+            start = self._log_starts.offset_of(*partition_key, now_ms)
             if start is None:
                 self.asked_log_starts[partition_key] = None
         if before is None or before.stage is FaultStage.LOG:
@@ -226,7 +226,7 @@ class StandInRequest:
         self.kept_bytes += len(encoded)
         return _Entry(finding.stage, finding.code, encoded, log_start_offset is None)
 
-    def reject_after_failed_quarantine(self, place: Place, partition_key: PartitionKey, message: str) -> None:
+    def quarantine_failed(self, place: Place, partition_key: PartitionKey, message: str) -> None:
         """Tell the client to retry a batch whose bad records were not stored."""
         entry = self._entries.get(partition_key)
         if place in self._copied:
@@ -266,21 +266,21 @@ class StandInRequest:
         self._known_log_starts[partition_key] = log_start_offset
         self._log_starts.learn(*partition_key, log_start_offset, now_ms)
 
-    def response_without_broker(
+    def response_alone(
         self, proven: Mapping[tuple[PartitionKey, int], int], correlation_id: int, now_ms: int
     ) -> bytes | None:
         """Return the client's response, or None if the proxy must ask the broker.
 
         `proven` contains, by partition and acks, the time (ms) when a broker last rejected only a stand-in.
         """
-        if not self.may_respond_without_broker:
+        if not self.may_respond_alone:
             return None
         for partition_key in self._entries:
             if not 0 <= now_ms - proven.get((partition_key, self._acks), -PROVEN_MS) < PROVEN_MS:
                 return None
-        return self.response_to_rejected_request(correlation_id)
+        return self.response_now(correlation_id)
 
-    def response_to_rejected_request(self, correlation_id: int) -> bytes:
+    def response_now(self, correlation_id: int) -> bytes:
         """Return the client's response to a request that is rejected as a whole, without asking the broker."""
         topics: dict[TopicKey, list[bytes]] = {}
         for partition_key, entry in self._entries.items():
@@ -289,7 +289,7 @@ class StandInRequest:
             partition_key: ClientError(entry.code, is_ours=True) for partition_key, entry in self._entries.items()
         }
         header_version = APIS[ApiKey.PRODUCE].response_header_version(self._version)
-        return build_response_header(correlation_id, header_version) + build_produce_response(self._version, topics)
+        return build_response_header(correlation_id, header_version) + response_of(self._version, topics)
 
     def merged(self, response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> Parts:
         """Merge the broker's response. Return the response for this client in parts. Raises MalformedMessage."""
@@ -305,11 +305,11 @@ class StandInRequest:
             self.client_errors[partition_key] = ClientError(ours.code, is_ours=True)
             self._note_proven(partition_key, entry.code)
             if ours.asks_log_start and partition_key in self._known_log_starts:
-                replaced[position] = entry_with_log_start_offset(ours.encoded, self._known_log_starts[partition_key])
-        return response.response_with_entries(replaced, rewritten_response_tail(response, rewriter, client_id))
+                replaced[position] = with_log_start(ours.encoded, self._known_log_starts[partition_key])
+        return response.with_entries(replaced, client_tail(response, rewriter, client_id))
 
 
-def max_response_entries(request: ProduceRequest) -> int:
+def most_entries(request: ProduceRequest) -> int:
     """Return how many topics and partitions a response may contain.
 
     This is twice the number in the request, because a broker may group them differently.
@@ -317,12 +317,10 @@ def max_response_entries(request: ProduceRequest) -> int:
     return 2 * sum(1 + len(topic.partitions) for topic in request.topics)
 
 
-def rewritten_response_tail(
-    response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None
-) -> bytes | memoryview:
+def client_tail(response: WalkedResponse, rewriter: ResponseRewriter, client_id: str | None) -> bytes | memoryview:
     """Return the bytes after the topics, with the proxy's addresses in place of the brokers'."""
     tail = response.tail
-    return rewriter.rewrite_produce_tail(tail, client_id) if response.has_node_endpoints else tail
+    return rewriter.produce_tail(tail, client_id) if response.has_node_endpoints else tail
 
 
 def is_transactional(records: memoryview) -> bool:
@@ -334,7 +332,7 @@ def is_transactional(records: memoryview) -> bool:
     return is_whole and bool(attributes_low_byte(records, 0) & TRANSACTIONAL)
 
 
-def partition_key_at(request: ProduceRequest, place: Place) -> PartitionKey:
+def partition_at(request: ProduceRequest, place: Place) -> PartitionKey:
     """Return the partition at a place of a request."""
     topic = request.topics[place[0]]
     return PartitionKey(key_of(topic), topic.partitions[place[1]].index)

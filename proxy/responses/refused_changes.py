@@ -33,7 +33,7 @@ ErrorOf = Callable[[Topic], Value]
 
 
 @dataclass(frozen=True, slots=True)
-class TopicRejection:
+class TopicRefusal:
     """Why a request is rejected: the error for each topic, and the error for an operation on the cluster."""
 
     error_of: ErrorOf
@@ -50,33 +50,33 @@ class TopicChange:
     request: MessageSchema
     response: MessageSchema
     topics: Callable[[Value], Iterable[Topic]]
-    rejection: Callable[[Value, TopicRejection], Value]
+    rejection: Callable[[Value, TopicRefusal], Value]
 
 
-def rejection_of_own_topic_changes(is_own: Callable[[Topic], bool]) -> TopicRejection:
+def refusal_of_own_topics(is_own: Callable[[Topic], bool]) -> TopicRefusal:
     """Create the refusal of a request that names a topic for which `is_own` is true."""
     message = "only sluicegate changes this topic: it stores the shared state of this cluster's proxies"
     own = {"error_code": ErrorCode.TOPIC_AUTHORIZATION_FAILED, "error_message": message}
     of_others = "the request also names a topic that only sluicegate changes"
     others = {"error_code": ErrorCode.OPERATION_NOT_ATTEMPTED, "error_message": of_others}
     of_cluster = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "error_message": message}
-    return TopicRejection(lambda topic: own if is_own(topic) else others, of_cluster)
+    return TopicRefusal(lambda topic: own if is_own(topic) else others, of_cluster)
 
 
-def rejection_of_all_topic_changes(message: str) -> TopicRejection:
+def refusal_of_all(message: str) -> TopicRefusal:
     """Create the refusal of every request, because the cluster does not support it."""
     error = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "error_message": message}
-    return TopicRejection(lambda _: error, error)
+    return TopicRefusal(lambda _: error, error)
 
 
 def _names(key: str) -> Callable[[Value], Iterable[Topic]]:
     return lambda request: (topic["name"] for topic in request[key] or ())
 
 
-def _by_name(topics: str, results: str) -> Callable[[Value, TopicRejection], Value]:
+def _by_name(topics: str, results: str) -> Callable[[Value, TopicRefusal], Value]:
     """Return the rejection for an API whose response contains an error for each topic."""
 
-    def rejection(request: Value, refusal: TopicRejection) -> Value:
+    def rejection(request: Value, refusal: TopicRefusal) -> Value:
         named = [topic["name"] for topic in request[topics]]
         return {results: [{"name": name, **refusal.error_of(name)} for name in named]}
 
@@ -95,12 +95,12 @@ def _deleted_topics(request: Value) -> Iterator[Topic]:
         yield topic["topic_id"] if topic["name"] is None else topic["name"]
 
 
-def _delete_topics(request: Value, refusal: TopicRejection) -> Value:
+def _delete_topics(request: Value, refusal: TopicRefusal) -> Value:
     named = zip(_deleted(request), _deleted_topics(request), strict=True)
     return {"responses": [{**topic, **refusal.error_of(key)} for topic, key in named]}
 
 
-def _delete_records(request: Value, refusal: TopicRejection) -> Value:
+def _delete_records(request: Value, refusal: TopicRefusal) -> Value:
     return {
         "topics": [
             {
@@ -126,11 +126,11 @@ def _topics_of_transactions(request: Value) -> Iterator[Topic]:
     return (topic["name"] for transaction in _transactions(request) for topic in transaction["topics"])
 
 
-def _code_of(topic: Topic, refusal: TopicRejection) -> Any:
+def _code_of(topic: Topic, refusal: TopicRefusal) -> Any:
     return refusal.error_of(topic)["error_code"]
 
 
-def _add_partitions(request: Value, refusal: TopicRejection) -> Value:
+def _add_partitions(request: Value, refusal: TopicRefusal) -> Value:
     results = [
         {
             "transactional_id": transaction["transactional_id"],
@@ -154,7 +154,7 @@ def _topics_of_markers(request: Value) -> Iterator[Topic]:
     return (topic["name"] for marker in request["markers"] for topic in marker["topics"])
 
 
-def _write_markers(request: Value, refusal: TopicRejection) -> Value:
+def _write_markers(request: Value, refusal: TopicRefusal) -> Value:
     return {
         "markers": [
             {
@@ -169,7 +169,7 @@ def _write_markers(request: Value, refusal: TopicRejection) -> Value:
     }
 
 
-def _failed(indexes: Iterable[int], refusal: TopicRejection) -> list[Value]:
+def _failed(indexes: Iterable[int], refusal: TopicRefusal) -> list[Value]:
     return [{"partition_index": index, "error_code": refusal.of_cluster["error_code"]} for index in indexes]
 
 
@@ -177,7 +177,7 @@ def _topics_of_resources(request: Value) -> Iterator[Topic]:
     return (each["resource_name"] for each in request["resources"] if each["resource_type"] == _TOPIC_RESOURCE)
 
 
-def _alter_configs(request: Value, refusal: TopicRejection) -> Value:
+def _alter_configs(request: Value, refusal: TopicRefusal) -> Value:
     def error(resource: Value) -> Value:
         is_topic = resource["resource_type"] == _TOPIC_RESOURCE
         found = refusal.error_of(resource["resource_name"] if is_topic else _NO_TOPIC)
@@ -186,7 +186,7 @@ def _alter_configs(request: Value, refusal: TopicRejection) -> Value:
     return {"responses": [error(each) for each in request["resources"]]}
 
 
-def _reassign(_request: Value, refusal: TopicRejection) -> Value:
+def _reassign(_request: Value, refusal: TopicRefusal) -> Value:
     return {**refusal.of_cluster, "responses": []}
 
 
@@ -194,7 +194,7 @@ def _elected_topics(request: Value) -> Iterator[Topic]:
     return (each["topic"] for each in request["topic_partitions"] or ())
 
 
-def _elect(request: Value, refusal: TopicRejection) -> Value:
+def _elect(request: Value, refusal: TopicRefusal) -> Value:
     results = [
         {
             "topic": each["topic"],
@@ -213,7 +213,7 @@ def _topics_of_folders(request: Value) -> Iterator[Topic]:
     return (topic["name"] for topic in _moved(request))
 
 
-def _move(request: Value, refusal: TopicRejection) -> Value:
+def _move(request: Value, refusal: TopicRefusal) -> Value:
     moved = _moved(request)
     failed = [{"topic_name": each["name"], "partitions": _failed(each["partitions"], refusal)} for each in moved]
     return {"results": failed}

@@ -12,14 +12,9 @@ from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import response_body_at
-from sluicegate.protocol.response_patches import (
-    NewAddress,
-    replace_broker_addresses,
-    replace_coordinator_addresses,
-    replace_node_endpoint_addresses,
-)
-from sluicegate.protocol.response_walks import NodeAddress, broker_addresses_in, topics_in_metadata_response
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.protocol.response_patches import NewAddress, with_addresses, with_coordinators, with_nodes
+from sluicegate.protocol.response_walks import NodeAddress, addresses_in, topics_in
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.topic_names import TopicNames
 
 _NO_NODE = -1
@@ -33,14 +28,14 @@ ClientId = Callable[[], str | None]
 """Returns the client id of a connection, or None if it has none."""
 
 
-def unknown_client_id() -> None:
+def no_client_id() -> None:
     """Return None, because the client is unknown."""
 
 
 class ResponseRewriter:
     """Rewrites one cluster's responses so that they contain the proxy's addresses for its brokers."""
 
-    def __init__(self, book: BrokerAddressBook, names: TopicNames) -> None:
+    def __init__(self, book: AddressBook, names: TopicNames) -> None:
         self._book = book
         self._names = names
 
@@ -50,7 +45,7 @@ class ResponseRewriter:
         version: int,
         frame: bytearray,
         report: Callable[[set[int]], None] | None = None,
-        client_id: ClientId = unknown_client_id,
+        client_id: ClientId = no_client_id,
     ) -> Parts:
         """Return the response with the proxy's addresses.
 
@@ -59,10 +54,10 @@ class ResponseRewriter:
         """
         api = APIS[api_key]
         body_at = response_body_at(frame, api.response_header_version(version))
-        found = broker_addresses_in(api_key, version, frame, body_at)
+        found = addresses_in(api_key, version, frame, body_at)
         codes = found.codes
         if api_key == ApiKey.METADATA and len(frame) <= _MAX_BYTES_SEARCHED_FOR_TOPICS:
-            topics, codes = topics_in_metadata_response(frame, version, body_at)
+            topics, codes = topics_in(frame, version, body_at)
             self._names.learn(topics)
         if codes and report is not None:
             report(codes)
@@ -70,13 +65,13 @@ class ResponseRewriter:
             return (frame,)
         flexible = api.is_flexible(version)
         if found.nodes[0].error_at < 0:
-            return replace_broker_addresses(frame, found, self._new_addresses(found.nodes, client_id()), flexible)[0]
+            return with_nodes(frame, found, self._new_addresses(found.nodes, client_id()), flexible)[0]
         existing = [node for node in found.nodes if not _is_missing(node)]
         if not existing:
             return (frame,)
-        return replace_coordinator_addresses(frame, existing, self._new_addresses(existing, client_id()), flexible)
+        return with_coordinators(frame, existing, self._new_addresses(existing, client_id()), flexible)
 
-    def rewrite_produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
+    def produce_tail(self, tail: memoryview, client_id: str | None) -> bytes:
         """Rewrite the end of a client's Produce response v10+ with node endpoints (KIP-951).
 
         Raises MalformedMessage.
@@ -89,9 +84,9 @@ class ResponseRewriter:
             named.add(node_id)
             return self._address_of(node_id, host, port)
 
-        rewritten = replace_node_endpoint_addresses(bytes(tail), address_of)
+        rewritten = with_addresses(bytes(tail), address_of)
         if client_id is not None and named:
-            self._book.record_received_addresses(client_id, named)
+            self._book.learn_view(client_id, named)
         return rewritten
 
     def _new_addresses(self, nodes: Iterable[NodeAddress], client_id: str | None) -> list[NewAddress]:
@@ -104,7 +99,7 @@ class ResponseRewriter:
                 found[key] = self._address_of(*key)
             addresses.append(found[key])
         if client_id is not None:
-            self._book.record_received_addresses(client_id, {node_id for node_id, _, _ in found})
+            self._book.learn_view(client_id, {node_id for node_id, _, _ in found})
         return addresses
 
     def _address_of(self, node_id: int, host: str, port: int) -> NewAddress:

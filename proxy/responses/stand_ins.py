@@ -23,7 +23,7 @@ _ACKS_LEADER = _INT16.pack(1)
 _NOTHING = memoryview(b"")
 
 
-def stand_in_breaking_same_rule(records: memoryview, stage: FaultStage) -> bytes:
+def rule_breaking_stand_in(records: memoryview, stage: FaultStage) -> bytes:
     """Return a stand-in that breaks the same rule as `records` at `stage`.
 
     The stand-in is a first batch with an invalid head, two batches instead of one, or no batch.
@@ -48,7 +48,7 @@ def _second_stand_in(records: memoryview, start: int) -> bytes:
     return stand_in(records)
 
 
-def request_to_probe_partitions(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
+def probe_request(request: ProduceRequest, stand_ins: Mapping[Place, bytes]) -> list[bytes | memoryview]:
     """Return the parts of a request that tests whether the broker itself would reject a partition.
 
     A stand-in replaces every batch, even a valid one, so that the broker stores nothing. The broker reports an unknown

@@ -10,7 +10,7 @@ from typing import Any
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.headers import build_request_header, response_body_at
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.protocol.response_walks import topics_in_metadata_response
+from sluicegate.protocol.response_walks import topics_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 
 MAX_REQUESTED_IDS = 1000
@@ -71,7 +71,7 @@ class TopicNames:
                 break
         return list(found)
 
-    def record_requested_ids(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
+    def note_requested(self, topic_ids: Iterable[bytes], now_ms: int) -> None:
         """Record that a broker was asked for these ids.
 
         Ids that remain without a name are not requested again for a second.
@@ -93,7 +93,7 @@ def _drop_beyond(bound: int, memory: OrderedDict[Any, Any]) -> None:
         memory.popitem(last=False)
 
 
-def metadata_request_for_topic_ids(topic_ids: list[bytes], correlation_id: int) -> bytes:
+def metadata_request(topic_ids: list[bytes], correlation_id: int) -> bytes:
     """Return a Metadata request (a frame without its size) for these ids."""
     header_version = APIS[ApiKey.METADATA].request_header_version(_METADATA_VERSION)
     header = build_request_header(ApiKey.METADATA, _METADATA_VERSION, correlation_id, _CLIENT_ID, header_version)
@@ -102,6 +102,6 @@ def metadata_request_for_topic_ids(topic_ids: list[bytes], correlation_id: int) 
 
 
 def names_in(frame: bytearray) -> list[tuple[bytes | None, str]]:
-    """Return the (id, name) pairs in the response to `metadata_request_for_topic_ids`. Raises MalformedMessage."""
+    """Return the (id, name) pairs in the response to `metadata_request`. Raises MalformedMessage."""
     header_version = APIS[ApiKey.METADATA].response_header_version(_METADATA_VERSION)
-    return topics_in_metadata_response(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]
+    return topics_in(frame, _METADATA_VERSION, response_body_at(frame, header_version))[0]

@@ -18,7 +18,7 @@ from sluicegate.proxy.rules_process.messages import (
 from sluicegate.proxy.rules_process.process import EvaluationProcess, OverBudget, ProcessEnded, Start
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
-from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.validation.rules.rule import Outage
 
 # The wall-clock limit for an evaluation. A longer evaluation is an outage.
@@ -36,7 +36,7 @@ _ENDS = "the rules process has ended with the proxy"
 
 
 class EvaluationThread:
-    """Runs evaluations. The thread and its process start with the first evaluation, or with `start_with_kinds`.
+    """Runs evaluations. The thread and its process start with the first evaluation, or with `start_for`.
 
     The process ends after `idle_seconds` without an evaluation, and restarts with the next one.
     """
@@ -56,7 +56,7 @@ class EvaluationThread:
         self._idle_seconds = idle_seconds
         self._changed = threading.Condition()
         self._turns: FairQueue[Evaluation] = FairQueue()
-        self._accounts: dict[Hashable, FairShareAccount] = {}
+        self._accounts: dict[Hashable, Account] = {}
         self._kinds: frozenset[EvaluatorKind] = frozenset()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -64,9 +64,9 @@ class EvaluationThread:
         self._started_at = 0.0
         self._has_failed_early = False
         self._evaluations = LimitedEvaluations(limits, reports, now, self._ask)
-        self._last: tuple[FairShareAccount, float] | None = None
+        self._last: tuple[Account, float] | None = None
 
-    def start_with_kinds(self, kinds: frozenset[EvaluatorKind]) -> None:
+    def start_for(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
         with self._changed:
             self._want(kinds)
@@ -111,16 +111,14 @@ class EvaluationThread:
             self._thread.start()
         self._changed.notify()
 
-    def _account_of(self, client: Hashable) -> FairShareAccount:
+    def _account_of(self, client: Hashable) -> Account:
         with self._changed:
             account = self._accounts.get(client)
             if account is None:
                 if len(self._accounts) >= _MOST_ACCOUNTS:
                     now = self._now()
-                    del self._accounts[
-                        min(self._accounts, key=lambda each: self._accounts[each].decayed_work_seconds(now))
-                    ]
-                account = self._accounts[client] = FairShareAccount()
+                    del self._accounts[min(self._accounts, key=lambda each: self._accounts[each].served(now))]
+                account = self._accounts[client] = Account()
             return account
 
     def _run(self) -> None:
@@ -157,7 +155,7 @@ class EvaluationThread:
             self._end_idle_process()
             return
         try:
-            process.read_unrequested_messages()
+            process.read_unrequested()
         except ProcessEnded as ended:
             self._has_failed_early = self._now() - self._started_at < _SHORT_LIFE_SECONDS
             self._let_go()

@@ -29,7 +29,7 @@ from sluicegate.proxy.rules_process.messages import (
     RulesOperation,
     Specification,
     Subject,
-    receive_evaluation_request,
+    received_request,
     record_of,
     send_response,
 )
@@ -40,15 +40,15 @@ from sluicegate.validation.rules.rule import Outage, RecordRule, RuleUnusable, S
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
-    ConvertibleToJson,
     ExpressionOfSchema,
     Formats,
     HasConstraints,
     HasExpressions,
     HasJsonEncoding,
-    content_with_formats,
+    ReadAsJson,
+    with_formats,
 )
-from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, describe_unusable_rules
+from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules, unusable_rules_of
 
 _RULES = "sluicegate.validation.rules."
 _MODULES: Final = {
@@ -131,8 +131,8 @@ def compile_specification(given: Specification) -> Content | RecordRule | Expres
     if given.kind is EvaluatorKind.INLINE_RULES:
         return compiled_inline_rules(content, given.options[CHANGES], time.time_ns)
     if given.kind is EvaluatorKind.AS_JSON:
-        assert isinstance(content, ConvertibleToJson)
-        return content.matches_json_schema_as_json(given.options["json_schema"])
+        assert isinstance(content, ReadAsJson)
+        return content.follows_as_json(given.options["json_schema"])
     assert isinstance(content, HasExpressions)
     expression = given.options["expression"]
     if isinstance(expression, SchemaCondition):
@@ -149,22 +149,16 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415
 
         content = json_schema_content(given.text.decode(), named, given.options.get(ENCRYPTED, ()))
-        return content_with_formats(content, given.options.get(FORMATS, Formats.ASSERT), StepBudget())
+        return with_formats(content, given.options.get(FORMATS, Formats.ASSERT), StepBudget())
     if given.kind in (EvaluatorKind.AVRO, EvaluatorKind.SERIALIZED_AVRO):
         from sluicegate.validation.rules.avro import schema as avro_schema  # noqa: PLC0415
 
         compile_avro = (
-            avro_schema.compile_avro_content
-            if given.kind is EvaluatorKind.AVRO
-            else avro_schema.compile_serialized_avro_content
+            avro_schema.avro_content if given.kind is EvaluatorKind.AVRO else avro_schema.serialized_avro_content
         )
         references = [text.decode() for _, text in given.references]
         avro = compile_avro(given.text.decode(), references, given.options.get(ENCRYPTED, ()))
-        return (
-            avro.json_encoding_content()
-            if JSON_ENCODING in given.options and isinstance(avro, HasJsonEncoding)
-            else avro
-        )
+        return avro.json_encoded() if JSON_ENCODING in given.options and isinstance(avro, HasJsonEncoding) else avro
     if given.kind is EvaluatorKind.PROTOBUF:
         from sluicegate.validation.rules.protobuf import indexed_schema, schema  # noqa: PLC0415
 
@@ -177,9 +171,9 @@ def _schema_or_rule(given: Specification) -> Content | RecordRule | None:
 
         return content_rule(given.name, Side(given.options["side"]), given.options["keys"])
     if given.kind is EvaluatorKind.EXPRESSION:
-        from sluicegate.validation.rules.cel.rule import RequireTrueExpression  # noqa: PLC0415
+        from sluicegate.validation.rules.cel.rule import IsTrue  # noqa: PLC0415
 
-        return RequireTrueExpression(given.text.decode())
+        return IsTrue(given.text.decode())
     from sluicegate.validation.rules.custom_rule import custom_rule  # noqa: PLC0415
 
     return custom_rule(given.name, given.options)
@@ -197,13 +191,13 @@ _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = resource.getpagesize()
 
 
-def resident_anonymous_bytes() -> int:
+def own_bytes() -> int:
     """Return the number of resident bytes that no file backs, or 0 if the system does not report it."""
     _, resident, of_files = _pages()
     return (resident - of_files) * _PAGE_BYTES
 
 
-def limit_further_memory(size: int) -> None:
+def limit_growth(size: int) -> None:
     """Permanently limit this process to `size` more mapped bytes. Do nothing if the system does not report its size."""
     mapped = _pages()[0] * _PAGE_BYTES
     if mapped:
@@ -252,11 +246,11 @@ class Evaluator:
     def run(self) -> int:
         """Handle requests, and return the exit code. Raises OSError if the reader has closed the response pipe."""
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        limit_further_memory(self._memory)
-        at_first = resident_anonymous_bytes()
+        limit_growth(self._memory)
+        at_first = own_bytes()
         while True:
             try:
-                request = receive_evaluation_request(self._here)
+                request = received_request(self._here)
             except MemoryError:
                 return NO_ROOM_TO_READ
             if request is None:
@@ -266,7 +260,7 @@ class Evaluator:
             except MemoryError:
                 return OUT_OF_MEMORY
             del request
-            if resident_anonymous_bytes() - at_first > self._memory * _MOST_GROWN:
+            if own_bytes() - at_first > self._memory * _MOST_GROWN:
                 return WORN_OUT
 
     def _respond(self, request: EvaluationRequest) -> None:
@@ -308,7 +302,7 @@ class Evaluator:
         """
         specification = request.specification
         assert specification is not None
-        before = resident_anonymous_bytes()
+        before = own_bytes()
         try:
             one = compile_specification(specification)
         except MemoryError:
@@ -319,10 +313,10 @@ class Evaluator:
             return ResponseOutcome.FAILED, f"{type(error).__name__}: {error.strerror}", 0
         except BaseException as error:  # libraries may panic, which concerns only this schema
             return ResponseOutcome.UNUSABLE, f"compiling the schema failed ({type(error).__name__})", 0
-        grown = max(resident_anonymous_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
+        grown = max(own_bytes() - before, _TIMES_TEXT * specification.size, _LEAST_BYTES)
         if one is not None:
             self._keep(request.number, one, grown)
-        return ResponseOutcome.DONE, describe_unusable_rules(one) or None, grown
+        return ResponseOutcome.DONE, unusable_rules_of(one) or None, grown
 
     def _evaluated(self, request: EvaluationRequest, subject: Subject) -> tuple[ResponseOutcome, str | None]:
         if request.number not in self._made:

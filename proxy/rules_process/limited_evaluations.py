@@ -18,8 +18,8 @@ from sluicegate.proxy.rules_process.messages import (
 )
 from sluicegate.proxy.rules_process.process import OverBudget, ProcessEnded
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome, RulesProcessReports
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -33,13 +33,13 @@ COMPILE_SLICE_SECONDS: Final = 0.25
 class Evaluation:
     """One evaluation, requested by a client.
 
-    `future` receives the last response, or Outage, SchemaUnusable or EvaluationTooCostly. `done` contains the responses
-    for the evaluation's subjects, up to the first failure. If `is_slice` is true, the evaluation may take only a slice
-    of CPU time, and exceeding the slice violates no limit.
+    `future` receives the last response, or Outage, SchemaUnusable or TooCostly. `done` contains the responses for the
+    evaluation's subjects, up to the first failure. If `is_slice` is true, the evaluation may take only a slice of CPU
+    time, and exceeding the slice violates no limit.
     """
 
     client: Hashable
-    account: FairShareAccount
+    account: Account
     specification: Specification
     request: EvaluationRequest
     future: "Future[EvaluationResponse]"
@@ -76,7 +76,7 @@ class LimitedEvaluations:
             response = self._responded(evaluation)
         except OverBudget as over:
             how = self._exhausted(evaluation, over)
-            evaluation.future.set_exception(EvaluationTooCostly(self._limits.describe_excess(how), over.is_memory))
+            evaluation.future.set_exception(TooCostly(self._limits.describe_excess(how), over.is_memory))
             return
         except SchemaUnusable as error:
             evaluation.future.set_exception(error)

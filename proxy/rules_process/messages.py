@@ -159,17 +159,17 @@ _NUMBERS_AND_FLAGS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class InvalidEvaluationResponse(Exception):
+class NoResponse(Exception):
     """The other end has closed the pipe or has sent an invalid response."""
 
 
-def encode_evaluation_request(request: EvaluationRequest) -> list[bytes]:
+def encoded_request(request: EvaluationRequest) -> list[bytes]:
     """Return the parts of the request to send, in order."""
     pickled = pickle.dumps(request)
     return [_HEAD.pack(len(pickled)), pickled]
 
 
-def receive_evaluation_request(here: FileIO) -> EvaluationRequest | None:
+def received_request(here: FileIO) -> EvaluationRequest | None:
     """Read a request. Return None if no more requests follow."""
     head = _read(here, _HEAD.size)
     if head is None:
@@ -191,17 +191,17 @@ def send_response(there: FileIO, response: EvaluationResponse) -> None:
     os.write(there.fileno(), _LENGTH.pack(len(encoded)) + encoded)
 
 
-def receive_evaluation_response(here: FileIO) -> EvaluationResponse:
-    """Wait for a response and return it. Raises InvalidEvaluationResponse."""
+def received_response(here: FileIO) -> EvaluationResponse:
+    """Wait for a response and return it. Raises NoResponse."""
     head = _read(here, _LENGTH.size)
     size = 0 if head is None else _LENGTH.unpack(head)[0]
     encoded = _read(here, size) if 0 < size <= _MOST_RESPONSE_BYTES else None
     if encoded is None:
-        raise InvalidEvaluationResponse
+        raise NoResponse
     try:
         return _checked(json.loads(encoded))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InvalidEvaluationResponse from None
+        raise NoResponse from None
 
 
 def _checked(received: Any) -> EvaluationResponse:

@@ -15,10 +15,10 @@ from sluicegate.proxy.rules_process.messages import (
     EvaluationRequest,
     EvaluationResponse,
     EvaluatorKind,
-    InvalidEvaluationResponse,
+    NoResponse,
     ResponseOutcome,
-    encode_evaluation_request,
-    receive_evaluation_response,
+    encoded_request,
+    received_response,
 )
 
 # Importing libraries from disk may take this long on a busy machine.
@@ -93,7 +93,7 @@ class EvaluationProcess:
             self._is_ready = True
         end = monotonic() + most_seconds
         with suppress(BrokenPipeError):  # the response gives the reason for the failure
-            self._send(encode_evaluation_request(request), end)
+            self._send(encoded_request(request), end)
         is_last = False
         while not is_last:
             response = self._response(end)
@@ -105,7 +105,7 @@ class EvaluationProcess:
             yield response
             is_last = response.is_last
 
-    def read_unrequested_messages(self) -> None:
+    def read_unrequested(self) -> None:
         """Read what the process reports without a request.
 
         Raises ProcessEnded if the host or the evaluator has ended.
@@ -144,8 +144,8 @@ class EvaluationProcess:
     def _response(self, end: float) -> EvaluationResponse:
         self._wait(self._here.fileno(), select.POLLIN, end)
         try:
-            return receive_evaluation_response(self._here)
-        except InvalidEvaluationResponse:
+            return received_response(self._here)
+        except NoResponse:
             self.has_ended = True
             raise ProcessEnded(self._how_it_ended()) from None
 

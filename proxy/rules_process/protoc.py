@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from sluicegate.config.values.extras import RULES_EXTRA
 from sluicegate.validation.rules.protobuf.registry_text import (
-    add_edition_advice,
-    mark_map_entries,
-    rename_encoded_file,
-    restore_map_entries,
+    encoded_file,
+    with_edition_advice,
+    with_map_entries,
+    with_marked_map_entries,
 )
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -55,10 +55,10 @@ def write_descriptor_set(folder: str, text: str, imports: Mapping[str, str]) -> 
         words = output.read(_MOST_OUTPUT).decode(errors="replace")
     if code != 0:
         raise SchemaUnusable(f"the schema cannot be compiled: {_errors_of(words, Path(folder) / _SOURCES)}")
-    made.write_bytes(restore_map_entries(made.read_bytes()))
+    made.write_bytes(with_map_entries(made.read_bytes()))
 
 
-def compile_descriptor_set(name: str, text: str, imports: Mapping[str, str]) -> bytes:
+def descriptor_set_of(name: str, text: str, imports: Mapping[str, str]) -> bytes:
     """Return the descriptor set of `text` and its imports.
 
     `imports` maps imported names to their sources. Raises SchemaUnusable.
@@ -67,21 +67,21 @@ def compile_descriptor_set(name: str, text: str, imports: Mapping[str, str]) -> 
     try:
         with TemporaryDirectory(prefix="sluicegate-proto-") as folder:
             inputs = _inputs(Path(folder), {**imports, name: text})
-            return restore_map_entries(_compiled(inputs, Path(folder) / _SOURCES, name))
+            return with_map_entries(_compiled(inputs, Path(folder) / _SOURCES, name))
     except OSError as error:
         raise SchemaUnusable(
             f"the schema is compiled in the folder for temporary files (TMPDIR), which cannot be used: {error.strerror}"
         ) from error
 
 
-def compile_descriptor_set_of_file(path: Path) -> bytes:
+def descriptor_set_of_file(path: Path) -> bytes:
     """Return a .proto file's descriptor set. The file may import others from its folder. Raises SchemaUnusable."""
     _need_compiler()
     folder = path.resolve().parent
     return _compiled([f"--proto_path={folder}", *_well_known()], folder, path.name)
 
 
-def proto_source_paths(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
+def sources_of(descriptor_set: bytes, path: Path) -> tuple[Path, ...]:
     """Return the path of the .proto file, and those of the files in its folder that its descriptor set includes."""
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet.FromString(descriptor_set)
     folder = path.resolve().parent
@@ -94,10 +94,10 @@ def _inputs(folder: Path, texts: Mapping[str, str]) -> list[str]:
 
     Raises OSError, and SchemaUnusable if a name points outside the folder.
     """
-    encoded = {name: file for name, text in texts.items() if (file := rename_encoded_file(name, text)) is not None}
+    encoded = {name: file for name, text in texts.items() if (file := encoded_file(name, text)) is not None}
     _write_sources(
         folder / _SOURCES,
-        {name: mark_map_entries(text) for name, text in texts.items() if name not in encoded},
+        {name: with_marked_map_entries(text) for name, text in texts.items() if name not in encoded},
     )
     if not encoded:
         return [f"--proto_path={folder / _SOURCES}", *_well_known()]
@@ -159,7 +159,7 @@ def _errors_of(words: str, folder: Path) -> str:
     """Return protoc's errors without its warnings, which come first and may be many."""
     lines = words.replace(f"{folder}/", "").splitlines()
     errors = [line for line in lines if line.strip() and not _is_warning(line)]
-    return add_edition_advice("\n".join(errors or lines).strip()[:_MOST_WORDS])
+    return with_edition_advice("\n".join(errors or lines).strip()[:_MOST_WORDS])
 
 
 def _is_warning(line: str) -> bool:

@@ -22,7 +22,7 @@ class RuleLimits:
         return f"more than {how.value} ({self.seconds:g} s of CPU time for a request)"
 
 
-class EvaluationTooCostly(Exception):
+class TooCostly(Exception):
     """An evaluation or a compilation exceeded a limit, which the message names.
 
     `is_memory` is true for the memory limit.

@@ -1,8 +1,8 @@
 """Evaluates rules and compiles schemas in another process, within the limits of a request.
 
 A request may use `limits.rule_cpu_seconds` of CPU time for all its records, and `limits.rule_memory_bytes`. A request
-that exceeds either limit raises EvaluationTooCostly. Any other failure of the process is an Outage. No verdict depends
-on wall-clock time, because valid data must not appear too costly on a busy machine.
+that exceeds either limit raises TooCostly. Any other failure of the process is an Outage. No verdict depends on
+wall-clock time, because valid data must not appear too costly on a busy machine.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -23,8 +23,8 @@ from sluicegate.proxy.rules_process.messages import (
 )
 from sluicegate.proxy.rules_process.process import EvaluationProcess, Start
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome, NoRulesReports, RulesProcessReports
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
-from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, PrecomputedVerdict, WaitBudget, WaitNotAllowed
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
+from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, VerdictAhead, WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 
@@ -62,12 +62,12 @@ class RulesProcess:
 
     def prepare(self, kinds: frozenset[EvaluatorKind]) -> None:
         """Start the process with the libraries for rules of these kinds, unless it is running."""
-        self._thread.start_with_kinds(kinds)
+        self._thread.start_for(kinds)
 
     def compile(self, specification: Specification) -> EvaluationResponse:
         """Compile a new schema and return the response, which includes its cost.
 
-        Raises SchemaUnusable, EvaluationTooCostly, Outage and WaitNotAllowed.
+        Raises SchemaUnusable, TooCostly, Outage and WaitNotAllowed.
         """
         spent = self._wait_budget.spent
         if spent.compiling_seconds >= self.limits.seconds:
@@ -78,7 +78,7 @@ class RulesProcess:
         )
         try:
             response = self._evaluated(specification, request)
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             self._check_had_all(error, request, seconds)
             spent.compiling_seconds += seconds
             raise
@@ -91,7 +91,7 @@ class RulesProcess:
         spent = self._wait_budget.spent
         left = self.limits.seconds - spent.evaluating_seconds
         if left <= 0:
-            raise EvaluationTooCostly(self.limits.describe_excess(EvaluationOutcome.OVER_SECONDS))
+            raise TooCostly(self.limits.describe_excess(EvaluationOutcome.OVER_SECONDS))
         ahead = spent.ahead.get((specification.number, operation), {})
         verdict = ahead.get(subject)
         if verdict is not None:
@@ -103,16 +103,14 @@ class RulesProcess:
         request = EvaluationRequest(operation, specification.number, self._at_once(left), subjects=(subject,))
         try:
             response = self._evaluated(specification, request)
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             self._check_had_all(error, request, left)
             spent.evaluating_seconds = self.limits.seconds
             raise
         spent.evaluating_seconds += response.seconds
         return response.words
 
-    def evaluate_ahead(
-        self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]
-    ) -> None:
+    def look_ahead(self, specification: Specification, operation: RulesOperation, subjects: Iterable[Subject]) -> None:
         """Evaluate the subjects of the next calls of `ask` together, which takes fewer messages to the process.
 
         Each subject gets the same verdict as in a separate evaluation, and is charged when `ask` is called for it. If
@@ -122,7 +120,7 @@ class RulesProcess:
         """
         self._wait_budget.require_waiting_allowed()
         spent = self._wait_budget.spent
-        verdicts: dict[Hashable, PrecomputedVerdict] = {}
+        verdicts: dict[Hashable, VerdictAhead] = {}
         spent.ahead[specification.number, operation] = verdicts
         rest = tuple(dict.fromkeys(subjects))
         while rest and (left := self.limits.seconds - spent.evaluating_seconds - spent.uncharged_seconds) > 0:
@@ -131,16 +129,16 @@ class RulesProcess:
             failure: Exception | None = None
             try:
                 self._waited_for(evaluation)
-            except (EvaluationTooCostly, Outage, SchemaUnusable) as error:
-                if isinstance(error, EvaluationTooCostly):
+            except (TooCostly, Outage, SchemaUnusable) as error:
+                if isinstance(error, TooCostly):
                     self._check_had_all(error, request, left)
                 failure = error.with_traceback(None)  # its traceback refers to this frame, and so to all subjects
             for subject, response in zip(rest, evaluation.done, strict=False):
-                verdicts[subject] = PrecomputedVerdict(response.words, response.seconds)
+                verdicts[subject] = VerdictAhead(response.words, response.seconds)
             rest = rest[len(evaluation.done) :]
             if failure is not None:
-                verdicts[rest[0]] = PrecomputedVerdict(
-                    failure, self.limits.seconds if isinstance(failure, EvaluationTooCostly) else 0.0
+                verdicts[rest[0]] = VerdictAhead(
+                    failure, self.limits.seconds if isinstance(failure, TooCostly) else 0.0
                 )
                 return
 
@@ -161,7 +159,7 @@ class RulesProcess:
         """
         return min(seconds, at_most) if self._wait_budget.cpu_time is CpuTimeAllowance.SLICE else seconds
 
-    def _check_had_all(self, error: EvaluationTooCostly, request: EvaluationRequest, seconds: float) -> None:
+    def _check_had_all(self, error: TooCostly, request: EvaluationRequest, seconds: float) -> None:
         """Raise WaitNotAllowed if an evaluation has exceeded only its slice, and not the `seconds` that it may use."""
         if request.seconds < seconds and not error.is_memory:
             raise WaitNotAllowed from error
@@ -169,7 +167,7 @@ class RulesProcess:
     def _evaluated(self, specification: Specification, request: EvaluationRequest) -> EvaluationResponse:
         try:
             return self._waited_for(self._queued(specification, request))
-        except (EvaluationTooCostly, Outage, SchemaUnusable) as error:
+        except (TooCostly, Outage, SchemaUnusable) as error:
             # The frames in the traceback refer to the future that keeps the error. This reference cycle would also keep
             # the data that the callers have read.
             raise error.with_traceback(None) from error.__cause__
@@ -178,11 +176,11 @@ class RulesProcess:
         self._wait_budget.require_waiting_allowed()
         cpu_time = self._wait_budget.cpu_time
         thread = self._costly if cpu_time is CpuTimeAllowance.REST else self._thread
-        return thread.add(self._wait_budget.client_of_work, specification, request, cpu_time is CpuTimeAllowance.SLICE)
+        return thread.add(self._wait_budget.on_behalf_of, specification, request, cpu_time is CpuTimeAllowance.SLICE)
 
     def _waited_for(self, evaluation: Evaluation) -> EvaluationResponse:
         with suppress(NotInTime):
-            return self._wait_budget.wait_without_charge(evaluation.future, _TURN_SECONDS)
+            return self._wait_budget.wait_uncounted(evaluation.future, _TURN_SECONDS)
         if evaluation.future.cancel():  # the evaluation has not started
             raise Outage(f"the rules process had no time for this within {_TURN_SECONDS:g} s")
-        return self._wait_budget.wait_without_charge(evaluation.future, _MOST_SECONDS)
+        return self._wait_budget.wait_uncounted(evaluation.future, _MOST_SECONDS)

@@ -13,7 +13,7 @@ from sluicegate.proxy.rules_process.messages import (
     Specification,
     fields_of,
 )
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly
+from sluicegate.proxy.rules_process.rule_limits import TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.validation.rules.custom_rule import place_of
 from sluicegate.validation.rules.native.questions import BytesQuestion
@@ -32,13 +32,13 @@ from sluicegate.validation.rules.rule import (
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
-    ConvertibleToJson,
     ExpressionOfSchema,
     Formats,
     HasExpressions,
     HasFormats,
     HasJsonEncoding,
     HasNativeContentCheck,
+    ReadAsJson,
     SchemaUnusable,
 )
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
@@ -46,8 +46,8 @@ from sluicegate.validation.rules.schemas.inline_rules import (
     HasInlineRules,
     PlacedRules,
     RulePlace,
-    describe_unusable_rules,
-    inline_rules_in_source,
+    inline_rules_of_text,
+    unusable_rules_of,
 )
 
 _EXPRESSIONS: Final = {
@@ -76,7 +76,7 @@ class StoppableContent:
         self._json_encoded: StoppableContent | None = None
 
     @property
-    def content_compiled_in_process(self) -> Content | None:
+    def compiled_here(self) -> Content | None:
         """The schema in this process, or None if it is too costly to compile here."""
         return self._content
 
@@ -86,7 +86,7 @@ class StoppableContent:
             return self._content.record_name(data)
         try:
             return self._evaluated(RulesOperation.RECORD_NAME, data)
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             raise SchemaError(f"finding the record's name takes {error}") from error
 
     def ordinary(self, behind: int) -> BytesQuestion | None:
@@ -94,19 +94,19 @@ class StoppableContent:
         content = self._content
         return content.ordinary(behind) if isinstance(content, HasNativeContentCheck) else None
 
-    def content_with_format_annotations(self, budget: StepBudget) -> Content:
+    def annotating_formats(self, budget: StepBudget) -> Content:
         """Return the schema with formats as annotations (`HasFormats`)."""
         given, content = self._specification, self._content
         if given.kind is not EvaluatorKind.JSON:
             return self
         if self._annotating is None:
-            here = content.content_with_format_annotations(budget) if isinstance(content, HasFormats) else None
+            here = content.annotating_formats(budget) if isinstance(content, HasFormats) else None
             options = {**given.options, FORMATS: Formats.ANNOTATE}
             specification = Specification(given.kind, given.text, given.references, given.name, options)
             self._annotating = StoppableContent(specification, here, self._process)
         return self._annotating
 
-    def json_encoding_content(self) -> Content:
+    def json_encoded(self) -> Content:
         """Return the schema for data in JSON encoding (`HasJsonEncoding`).
 
         Schemas other than Avro are returned unchanged.
@@ -115,18 +115,18 @@ class StoppableContent:
         if given.kind is not EvaluatorKind.SERIALIZED_AVRO:
             return self
         if self._json_encoded is None:
-            here = content.json_encoding_content() if isinstance(content, HasJsonEncoding) else content
+            here = content.json_encoded() if isinstance(content, HasJsonEncoding) else content
             options = {**given.options, JSON_ENCODING: True}
             specification = Specification(given.kind, given.text, given.references, given.name, options)
             self._json_encoded = StoppableContent(specification, here, self._process)
         return self._json_encoded
 
-    def evaluate_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
+    def look_ahead(self, subjects: Sequence[bytes], budget: StepBudget) -> None:
         """Validate together the subjects that need the rules process."""
         content = self._content
         if content is not None:
             subjects = [data for data in subjects if exceeds_limit(content.fault, data, LimitedSteps(budget))]
-        self._process.evaluate_ahead(self._specification, RulesOperation.FAULT, subjects)
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, subjects)
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         """Return the fault in `data`, or None. Raises Outage and SchemaError."""
@@ -136,8 +136,8 @@ class StoppableContent:
         budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.FAULT, data)
-        except EvaluationTooCostly as error:
-            return f"is {too_costly_message(error)}"
+        except TooCostly as error:
+            return f"is {too_costly(error)}"
 
     def description(self, data: bytes, budget: StepBudget) -> str | None:
         if self._content is not None:
@@ -146,7 +146,7 @@ class StoppableContent:
         budget.spend(UNBOUNDED)
         try:
             return self._evaluated(RulesOperation.DESCRIPTION, data)
-        except (EvaluationTooCostly, Outage, SchemaError):
+        except (TooCostly, Outage, SchemaError):
             return None
 
     def expression(self, text: str) -> ExpressionOfSchema:
@@ -173,7 +173,7 @@ class StoppableContent:
         )
         try:
             self._process.compile(specification)
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             raise SchemaUnusable(f"compiling the constraints takes {error}") from error
         return StoppableExpression(specification, None, self._process)
 
@@ -187,7 +187,7 @@ class StoppableContent:
         specification = Specification(EvaluatorKind.INLINE_RULES, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema with their places.
 
         The result is empty for a Protobuf schema that is too costly to compile here. In other such schemas the rules
@@ -195,15 +195,15 @@ class StoppableContent:
         """
         content, given = self._content, self._specification
         if content is not None:
-            return content.rules_with_places(changes) if isinstance(content, HasInlineRules) else PlacedRules(())
+            return content.placed_rules(changes) if isinstance(content, HasInlineRules) else PlacedRules(())
         texts = (given.text, *dict(given.references).values())
-        rules = tuple(rule for text in texts for rule in inline_rules_in_source(text))
+        rules = tuple(rule for text in texts for rule in inline_rules_of_text(text))
         return PlacedRules([RulePlace(None, rules, is_uncertain=bool(changes))])
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Create the condition that values match a JSON Schema after conversion to JSON. Raises RuleUnusable."""
         content, given = self._content, self._specification
-        inline = content.matches_json_schema_as_json(json_schema) if isinstance(content, ConvertibleToJson) else None
+        inline = content.follows_as_json(json_schema) if isinstance(content, ReadAsJson) else None
         options = {**given.options, "schema": given.kind, "json_schema": json_schema}
         specification = Specification(EvaluatorKind.AS_JSON, given.text, given.references, given.name, options)
         return StoppableExpression(specification, inline, self._process)
@@ -230,7 +230,7 @@ class StoppableRule:
         self.is_slow = rule.is_slow
         evaluation = StoppableExpression(specification, rule, process)
         self.fault = evaluation.fault
-        self.evaluate_ahead = evaluation.evaluate_ahead
+        self.look_ahead = evaluation.look_ahead
         self.description = evaluation.description
 
 
@@ -249,10 +249,10 @@ class StoppableExpression:
         WaitNotAllowed.
         """
         if self._inline is not None:
-            return describe_unusable_rules(self._inline)
+            return unusable_rules_of(self._inline)
         try:
             return self._process.compile(self._specification).words or ""
-        except EvaluationTooCostly as error:
+        except TooCostly as error:
             raise SchemaUnusable(f"the evaluation takes {error}") from error
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -270,17 +270,17 @@ class StoppableExpression:
         record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.FAULT, fields_of(record))
-        except EvaluationTooCostly as error:
-            return f"the record is {too_costly_message(error)}"
+        except TooCostly as error:
+            return f"the record is {too_costly(error)}"
         except SchemaUnusable as error:
             raise SchemaError(str(error)) from error
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], _budget: StepBudget) -> None:
         """Evaluate together the records that need the rules process."""
         inline = self._inline
         if inline is not None:
             records = [each for each in records if exceeds_limit(with_limit, inline.fault, each)]
-        self._process.evaluate_ahead(self._specification, RulesOperation.FAULT, map(fields_of, records))
+        self._process.look_ahead(self._specification, RulesOperation.FAULT, map(fields_of, records))
 
     def description(self, record: RuledRecord) -> str | None:
         if self._inline is not None:
@@ -289,7 +289,7 @@ class StoppableExpression:
         record.budget.spend(UNBOUNDED)
         try:
             return self._process.ask(self._specification, RulesOperation.DESCRIPTION, fields_of(record))
-        except (EvaluationTooCostly, Outage, SchemaUnusable):
+        except (TooCostly, Outage, SchemaUnusable):
             return None
 
 
@@ -317,6 +317,6 @@ def exceeds_limit(evaluate: Callable[Given, object], *given: Given.args, **named
     return False
 
 
-def too_costly_message(error: EvaluationTooCostly) -> str:
+def too_costly(error: TooCostly) -> str:
     """Return the end of a sentence that begins with the subject and "is"."""
     return f"too costly to validate: the evaluation takes {error}; send smaller records, or have the limit raised"

@@ -9,7 +9,7 @@ from typing import Any
 from sluicegate.config.environment import PREFIX
 from sluicegate.config.files.source import Problem
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import ConfigError, LoadedConfig, load
+from sluicegate.config.loading import ConfigError, Loaded, load
 from sluicegate.config.model import Config
 from sluicegate.proxy.reload.config_check import check_policies
 
@@ -19,7 +19,7 @@ _NAMES = ("sluicegate.yaml", "sluicegate.yml")
 _DRAIN_SECONDS = 2
 
 
-def find_configuration_file(path: Path) -> Path:
+def configuration_in(path: Path) -> Path:
     """Return the configuration file: `path` itself, or the file sluicegate.yaml in a folder. Raises ConfigError."""
     if not path.is_dir():
         return path
@@ -30,7 +30,7 @@ def find_configuration_file(path: Path) -> Path:
     raise ConfigError([Problem("", str(path), problem)])
 
 
-def sandbox_configuration(file: Path, environment: Mapping[str, str], replaced: Mapping[str, Any]) -> LoadedConfig:
+def sandbox_configuration(file: Path, environment: Mapping[str, str], replaced: Mapping[str, Any]) -> Loaded:
     """Compile the policies in a configuration file, and return the configuration with other values of `REPLACED`.
 
     Variables in `environment` override the policies. Raises ConfigError.

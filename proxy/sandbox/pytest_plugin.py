@@ -112,15 +112,15 @@ def _violations_of(item: pytest.Item) -> "list[Violation]":
     if attribution is None:
         return []
     from sluicegate.proxy.sandbox.violations import (  # noqa: PLC0415  # see the docstring
-        find_disallowed_codes,
-        parse_allowance,
+        allowance_of,
+        codes_not_allowed,
     )
 
-    allowed = [parse_allowance(text) for mark in item.iter_markers(_MARK) for text in mark.args]
+    allowed = [allowance_of(text) for mark in item.iter_markers(_MARK) for text in mark.args]
     return [
         violation
         for violation in attribution.new()
-        if violation.fails and any(find_disallowed_codes(allowed, violation.event["topic"], violation.codes))
+        if violation.fails and any(codes_not_allowed(allowed, violation.event["topic"], violation.codes))
     ]
 
 
@@ -131,7 +131,7 @@ def _values(config: pytest.Config, name: str) -> list[str]:
 
 
 def _text(violations: "list[Violation]") -> str:
-    from sluicegate.proxy.sandbox.report_lines import violation_group_lines  # noqa: PLC0415  # see the docstring
-    from sluicegate.proxy.sandbox.violations import group_violations  # noqa: PLC0415  # see the docstring
+    from sluicegate.proxy.sandbox.report_lines import lines_about  # noqa: PLC0415  # see the docstring
+    from sluicegate.proxy.sandbox.violations import grouped  # noqa: PLC0415  # see the docstring
 
-    return "\n".join(line for group in group_violations(violations) for line in violation_group_lines(group))
+    return "\n".join(line for group in grouped(violations) for line in lines_about(group))

@@ -8,8 +8,8 @@ from xml.etree import ElementTree as Xml  # this module only writes XML and neve
 
 from sluicegate.config.files.source import printable
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.sandbox.report_lines import violation_details
-from sluicegate.proxy.sandbox.violations import Violation, ViolationList, group_violations
+from sluicegate.proxy.sandbox.report_lines import details_of
+from sluicegate.proxy.sandbox.violations import Violation, ViolationList, grouped
 
 _SUITE = "sluicegate sandbox"
 _SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -20,7 +20,7 @@ def junit(violations: ViolationList) -> bytes:
 
     Violations that fail the run are failed test cases. A run without violations has one passed test case.
     """
-    groups = list(group_violations(violations.listed()))
+    groups = list(grouped(violations.listed()))
     failures = sum(group[0].fails for group in groups)
     counts = {"tests": str(len(groups) or 1), "failures": str(failures), "errors": "0"}
     root = Xml.Element("testsuites", counts)
@@ -29,7 +29,7 @@ def junit(violations: ViolationList) -> bytes:
         event = group[0].event
         name = f"{event['topic']}: {group[0].code} from {event['client_id'] or '(no client id)'}"
         case = Xml.SubElement(suite, "testcase", {"classname": _SUITE, "name": printable(name)})
-        text = "\n".join(map(printable, violation_details(group)))
+        text = "\n".join(map(printable, details_of(group)))
         if group[0].fails:
             message = printable(f"{len(group)} rejected: {event['message'] or event['reason_text']}")
             Xml.SubElement(case, "failure", {"message": message, "type": group[0].code}).text = text
@@ -47,7 +47,7 @@ def sarif(violations: ViolationList, configuration: Path) -> bytes:
 
     A result's location is the violated policy, or `configuration` if no policy has a place.
     """
-    groups = list(group_violations(violations.listed()))
+    groups = list(grouped(violations.listed()))
     rules = {group[0].code: group[0] for group in groups}
     driver = {
         "name": "sluicegate",
@@ -71,7 +71,7 @@ def _result(group: Sequence[Violation], configuration: Path) -> dict[str, Any]:
     return {
         "ruleId": first.code,
         "level": "error" if first.fails else "note",
-        "message": {"text": "\n".join(map(printable, violation_details(group)))},
+        "message": {"text": "\n".join(map(printable, details_of(group)))},
         "occurrenceCount": len(group),
         "locations": [
             {

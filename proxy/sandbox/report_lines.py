@@ -4,24 +4,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sluicegate.config.files.source import printable
-from sluicegate.proxy.sandbox.violations import Violation, ViolationList, group_violations
+from sluicegate.proxy.sandbox.violations import Violation, ViolationList, grouped
 
 _RECORDS_SHOWN = 3
 # GitHub's limit on annotations per step and level. GitHub ignores further ones.
 _MOST_ANNOTATIONS = 10
 
 
-def format_lines(violations: ViolationList, accepted_records: int) -> Iterator[str]:
+def lines_of(violations: ViolationList, accepted_records: int) -> Iterator[str]:
     """Yield the report for people."""
-    for group in group_violations(violations.listed()):
-        yield from violation_group_lines(group)
+    for group in grouped(violations.listed()):
+        yield from lines_about(group)
     yield _summary(violations, accepted_records)
 
 
-def violation_group_lines(group: Sequence[Violation]) -> Iterator[str]:
+def lines_about(group: Sequence[Violation]) -> Iterator[str]:
     """Yield the title and the details for the violations of one client, topic and code."""
     yield _title(group)
-    yield from (f"  {line}" for line in violation_details(group))
+    yield from (f"  {line}" for line in details_of(group))
 
 
 def _summary(violations: ViolationList, accepted_records: int) -> str:
@@ -43,12 +43,12 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else plural}"
 
 
-def github_annotations(violations: ViolationList) -> Iterator[str]:
+def annotations_of(violations: ViolationList) -> Iterator[str]:
     """Yield workflow commands of GitHub Actions, one for each client, topic and code."""
-    groups = list(group_violations(violation for violation in violations.listed() if violation.fails))
+    groups = list(grouped(violation for violation in violations.listed() if violation.fails))
     for group in groups[:_MOST_ANNOTATIONS]:
         title = _escaped(printable(_title(group)), ":,")
-        yield f"::error title={title}::{_escaped(chr(10).join(map(printable, violation_details(group))), '')}"
+        yield f"::error title={title}::{_escaped(chr(10).join(map(printable, details_of(group))), '')}"
 
 
 def _title(group: Sequence[Violation]) -> str:
@@ -59,26 +59,26 @@ def _title(group: Sequence[Violation]) -> str:
     return f"{first.event['topic'] or '(unknown topic)'}: {first.code} ({outcome}: {counts})"
 
 
-def violation_details(group: Sequence[Violation]) -> Iterator[str]:
+def details_of(group: Sequence[Violation]) -> Iterator[str]:
     """Yield lines about the violations of one client, topic and code: client, records, reason, policy and fix."""
     first = group[0]
     event = first.event
-    yield f"client   {client_text(event)}"
-    yield from (f"record   {record_text(event['partition'], sample)}" for sample in event["samples"][:_RECORDS_SHOWN])
+    yield f"client   {client_of(event)}"
+    yield from (f"record   {record_of(event['partition'], sample)}" for sample in event["samples"][:_RECORDS_SHOWN])
     yield f"error    {event['error']}: {event['message'] or event['reason_text']}"
-    policy = violated_value_text(event)
+    policy = policy_of(event)
     if policy is not None:
         yield f"policy   {policy}"
     yield f"fix      {first.fix}"
 
 
-def client_text(event: dict[str, Any]) -> str:
+def client_of(event: dict[str, Any]) -> str:
     """Return an event's client in one line."""
     software = " ".join(part for part in (event["software_name"], event["software_version"]) if part)
     return ", ".join(part for part in (event["client_id"] or "(no client id)", software, event["principal"]) if part)
 
 
-def record_text(partition: int, sample: dict[str, Any]) -> str:
+def record_of(partition: int, sample: dict[str, Any]) -> str:
     """Return a bad record in one line: its position, timestamp and contents, and the violation."""
     parts = [f"{sample['index']} of a batch for partition {partition}, timestamp {sample['timestamp']}"]
     if "value" in sample:
@@ -90,7 +90,7 @@ def _content(shown: dict[str, Any] | None) -> str:
     return "null" if shown is None else f'"{shown["text"]}"'
 
 
-def violated_value_text(event: dict[str, Any]) -> str | None:
+def policy_of(event: dict[str, Any]) -> str | None:
     """Return the violated value with its place, or None if the violation has no configurable value."""
     bound = event["bound"]
     if bound is None:

@@ -14,14 +14,14 @@ class ReservedPorts:
         self._bound: dict[int, socket.socket] = {}
 
     def reserve(self) -> HostPort:
-        """Bind a free port and return its address. Raises ListenError."""
+        """Bind a free port and return its address. Raises CannotListen."""
         listening = bind(HostPort(self._host, 0))
         port: int = listening.getsockname()[1]
         self._bound[port] = listening
         return HostPort(self._host, port)
 
     def bind(self, address: HostPort) -> socket.socket:
-        """Return the socket for a reserved port, or a new socket for any other address. Raises ListenError."""
+        """Return the socket for a reserved port, or a new socket for any other address. Raises CannotListen."""
         listening = self._bound.pop(address.port, None)
         return bind(address) if listening is None else listening
 

@@ -12,13 +12,13 @@ from urllib.parse import parse_qs
 import uvloop
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import ListenError
+from sluicegate.proxy.network.listeners import CannotListen
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.sandbox.mock_cluster import MockCluster
 from sluicegate.proxy.sandbox.policies import sandbox_configuration
 from sluicegate.proxy.sandbox.reserved_ports import ReservedPorts
 from sluicegate.proxy.sandbox.standard_input import call_at_end_of_input
-from sluicegate.proxy.sandbox.violations import ViolationList, parse_allowances
+from sluicegate.proxy.sandbox.violations import ViolationList, allowances
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.webui.responses import HttpResponse, json_response, text_response
@@ -66,7 +66,7 @@ def run_sandbox(
     """Run until Ctrl-C or SIGTERM, and return the result.
 
     `announce` is called once, as soon as clients can connect, with a line that contains the addresses. Raises
-    ConfigError, InvalidAllowance and CannotStart.
+    ConfigError, BadAllowance and CannotStart.
     """
     return uvloop.run(_run(options, environment, announce))
 
@@ -87,7 +87,7 @@ async def _run(
             **_addresses(options.listen, await asyncio.to_thread(cluster.node_ids), ports),
         }
         loaded = sandbox_configuration(options.configuration, environment, keys)
-        violations = ViolationList(parse_allowances(options.allow, loaded.config))
+        violations = ViolationList(allowances(options.allow, loaded.config))
         server = Server(
             loaded.config,
             violations,
@@ -97,7 +97,7 @@ async def _run(
             mock_advice=None if options.upstream else _MOCK_ADVICE,
         )
         await server.start()
-    except ListenError as error:
+    except CannotListen as error:
         raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
     finally:
         ports.close()
@@ -124,7 +124,7 @@ def _cluster(upstream: tuple[HostPort, ...]) -> "MockCluster | ThrowAwayCluster"
 def _addresses(listen: HostPort, node_ids: Sequence[int], ports: ReservedPorts) -> dict[str, Any]:
     """Return the sections `listen` and `admin`.
 
-    They contain free ports, or consecutive ports starting with the port of `listen`. Raises ListenError.
+    They contain free ports, or consecutive ports starting with the port of `listen`. Raises CannotListen.
     """
     if listen.port == 0:
         bootstrap, report = ports.reserve(), HostPort(listen.host, 0)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.reporting.events.reasons_reference import ENTRIES
-from sluicegate.proxy.reporting.events.violation_event import Event, RehearsalEvent, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, RehearsalEvent, event_of
 from sluicegate.validation.requests.name_pattern import NamePattern
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
@@ -20,7 +20,7 @@ _REFERENCE = re.compile(r" \(\[[^\]]*\]\([^)]*\)\)")
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-class InvalidAllowance(Exception):
+class BadAllowance(Exception):
     """An invalid value of `--allow`. The message gives the reason."""
 
 
@@ -36,30 +36,30 @@ class Allowance:
         return code == self.code and self.topic.matches(topic)
 
 
-def parse_allowance(text: str) -> Allowance:
-    """Parse an allowance TOPIC=CODE. Raises InvalidAllowance."""
+def allowance_of(text: str) -> Allowance:
+    """Parse an allowance TOPIC=CODE. Raises BadAllowance."""
     topic, _, code = text.rpartition("=")
     if not topic or not code:
-        raise InvalidAllowance(f"{text}: expected TOPIC=CODE, for example payments=null_key")
+        raise BadAllowance(f"{text}: expected TOPIC=CODE, for example payments=null_key")
     try:
         return Allowance(NamePattern(topic), code)
     except ValueError as error:
-        raise InvalidAllowance(f"{text}: {error}") from None
+        raise BadAllowance(f"{text}: {error}") from None
 
 
-def parse_allowances(texts: Iterable[str], config: Config) -> list[Allowance]:
-    """Parse the values of `--allow TOPIC=CODE`. Raises InvalidAllowance for a code that no violation can have."""
+def allowances(texts: Iterable[str], config: Config) -> list[Allowance]:
+    """Parse the values of `--allow TOPIC=CODE`. Raises BadAllowance for a code that no violation can have."""
     rules = [rule.name for _, keys in config.sections_with_rules() for rule in keys.rules or ()]
     rules += [rule.name for rule in config.requests]
     known = {*rules, *(reason.value for reason in Reason)}
-    found = [parse_allowance(text) for text in texts]
+    found = [allowance_of(text) for text in texts]
     for allowance in found:
         if allowance.code not in known:
-            raise InvalidAllowance(f"no reason and no rule of the configuration is named {allowance.code}")
+            raise BadAllowance(f"no reason and no rule of the configuration is named {allowance.code}")
     return found
 
 
-def find_disallowed_codes(allowed: Sequence[Allowance], topic: str | None, codes: Iterable[str]) -> Iterator[str]:
+def codes_not_allowed(allowed: Sequence[Allowance], topic: str | None, codes: Iterable[str]) -> Iterator[str]:
     """Yield a batch's codes that no allowance covers."""
     return (code for code in codes if not any(allowance.covers(topic, code) for allowance in allowed))
 
@@ -122,7 +122,7 @@ class ViolationList:
         if isinstance(event, RehearsalEvent):
             return
         codes = [rule for rule, _ in event.rules] or [event.reason.value]
-        code = next(find_disallowed_codes(self._allowed, event.topic, codes), None)
+        code = next(codes_not_allowed(self._allowed, event.topic, codes), None)
         is_rejection, is_allowed = event.mode in _REJECTING, code is None
         code = codes[0] if code is None else code
         with self._lock:
@@ -130,7 +130,7 @@ class ViolationList:
             self._failures += is_rejection and not is_allowed
             if len(self._listed) < _MOST_LISTED:
                 fix = _fix_of(event.reason, code)
-                self._listed.append(Violation(self._count, code, fix, is_rejection, is_allowed, event_to_json(event)))
+                self._listed.append(Violation(self._count, code, fix, is_rejection, is_allowed, event_of(event)))
 
     def close(self) -> None:
         """Do nothing, because there is no file to close."""
@@ -162,7 +162,7 @@ class ViolationList:
         }
 
 
-def group_violations(violations: Iterable[Violation]) -> Iterator[list[Violation]]:
+def grouped(violations: Iterable[Violation]) -> Iterator[list[Violation]]:
     """Yield the violations of each client, topic and code, in the order of their first violation."""
     groups: dict[tuple[object, ...], list[Violation]] = {}
     for violation in violations:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from time import monotonic, thread_time
 from typing import Any
 
-from sluicegate.protocol.records.codecs.decompression_budget import WouldBlockOtherWork
-from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount
+from sluicegate.protocol.records.codecs.decompression_budget import OutOfTime
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 GiveWay = Callable[[], None]
@@ -30,7 +30,7 @@ class BackgroundJob:
     """A piece of work for the connection of `account`."""
 
     work: Work
-    account: FairShareAccount
+    account: Account
     report: Report
 
 
@@ -68,7 +68,7 @@ class BackgroundThread:
             self._is_running = False
             return None
 
-    def run_short_jobs(self, seconds: float) -> None:
+    def run_short(self, seconds: float) -> None:
         """Run waiting short jobs for a limited time."""
         until = thread_time() + seconds
         while thread_time() < until:
@@ -82,7 +82,7 @@ class BackgroundThread:
         result, error = None, None
         try:
             result = job.work(turn.give_way)
-        except WouldBlockOtherWork:
+        except OutOfTime:
             with self._changing:
                 self._long.add(job)
             return
@@ -106,9 +106,9 @@ class _ShortTurn:
         return thread_time() - self._began
 
     def give_way(self) -> None:
-        """Yield to other threads. Raises WouldBlockOtherWork if the job is not short."""
+        """Yield to other threads. Raises OutOfTime if the job is not short."""
         if self.seconds > _SHORT_SECONDS:
-            raise WouldBlockOtherWork
+            raise OutOfTime
         self._turns.give_way()
 
 
@@ -130,6 +130,6 @@ class _LongTurn:
         own = self.seconds
         if own >= self._others_at:
             before = thread_time()
-            self._thread.run_short_jobs(_SHORT_SECONDS)
+            self._thread.run_short(_SHORT_SECONDS)
             self._began += thread_time() - before
             self._others_at = own + _BETWEEN_SHORT_SECONDS

@@ -11,7 +11,7 @@ import structlog
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import ExtractedRecordsTooLarge
+from sluicegate.protocol.records.contents import TooMuch
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.validation.dispositions.quarantine import QuarantineMismatch, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import ValidationLimits
@@ -86,7 +86,7 @@ def extract_bad_records(
     found = []
     for place, found_bad in validated.to_quarantine.items():
         topic = request.topics[place[0]]
-        name = topic.resolve_name(names) or ""
+        name = topic.name_by(names) or ""
         partition = topic.partitions[place[1]].index
         submission = Submission(name, partition, request.records(*place), request.version)
         if can_be_quarantined(submission):
@@ -113,7 +113,7 @@ def _extracted(
     try:
         taken = bad_records_of(submission, findings, basis, limits, decompressor, budget, memory.free_bytes)
         claim = memory.claim(taken.size)
-    except ExtractedRecordsTooLarge:
+    except TooMuch:
         claim = None
     except QuarantineMismatch as error:
         structlog.get_logger("sluicegate").error("internal error: bad records were not found again", reason=str(error))

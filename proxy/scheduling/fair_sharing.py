@@ -15,7 +15,7 @@ _HALF_LIFE_SECONDS = 5.0
 _NEWCOMER_SECONDS = 0.5
 
 
-class FairShareAccount:
+class Account:
     """The work done for one connection, in seconds that decay over time.
 
     `has_left` is true if its client no longer waits. `is_new` is true until work has been done for it. `last_seconds`
@@ -29,13 +29,13 @@ class FairShareAccount:
         self.is_new = True
         self.last_seconds = 0.0
 
-    def decayed_work_seconds(self, now: float) -> float:
+    def served(self, now: float) -> float:
         """Return the decayed work in seconds."""
         return self._served * math.exp2((self._at - now) / _HALF_LIFE_SECONDS)
 
     def add(self, seconds: float, now: float) -> None:
         """Add work that has just been done."""
-        self._served = self.decayed_work_seconds(now) + seconds
+        self._served = self.served(now) + seconds
         self._at = now
         self.is_new = False
         self.last_seconds = seconds
@@ -44,7 +44,7 @@ class FairShareAccount:
 class WaitingWork(Protocol):
     """Work that waits, with the account for which it is done."""
 
-    account: FairShareAccount
+    account: Account
 
 
 T = TypeVar("T", bound=WaitingWork)
@@ -84,7 +84,7 @@ class FairQueue(Generic[T]):
             return None
         return self._waiting.pop(self._first(now))
 
-    def pop_unless_heavier(self, account: FairShareAccount, seconds: float, now: float) -> T | None:
+    def pop_unless_heavier(self, account: Account, seconds: float, now: float) -> T | None:
         """Remove and return the next item of work.
 
         Return None if the queue is empty, or if the next account has received at least `seconds` more work than
@@ -93,7 +93,7 @@ class FairQueue(Generic[T]):
         if not self._waiting:
             return None
         first = self._first(now)
-        if self._waiting[first].account.decayed_work_seconds(now) - account.decayed_work_seconds(now) > seconds:
+        if self._waiting[first].account.served(now) - account.served(now) > seconds:
             return None
         return self._waiting.pop(first)
 
@@ -111,8 +111,8 @@ class FairQueue(Generic[T]):
         return next(place for place, work in enumerate(waiting) if work.account is latest)
 
 
-def _order(account: FairShareAccount, now: float) -> tuple[bool, float]:
-    return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.decayed_work_seconds(now)
+def _order(account: Account, now: float) -> tuple[bool, float]:
+    return account.has_left, _NEWCOMER_SECONDS if account.is_new else account.served(now)
 
 
 class FairSlots:
@@ -126,7 +126,7 @@ class FairSlots:
         self._free = total
         self._taken: Counter[Hashable] = Counter()
 
-    def slots_taken_by(self, user: Hashable) -> int:
+    def taken_by(self, user: Hashable) -> int:
         """Return how many slots `user` has taken."""
         return self._taken[user]
 

@@ -13,12 +13,12 @@ from typing import Any
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, WouldBlockOtherWork
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.protocol.records.record_batch import CODEC_MASK, HEADER_BYTES, attributes_low_byte
 from sluicegate.protocol.records.record_limit import check_record_count
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import ANY_SIZE, MOST_HELD_BYTES, Job, ValidationThread, settle
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
 from sluicegate.proxy.scheduling.waiting_threads import MOST_COSTLY_THREADS, WaitingThreads
@@ -150,7 +150,7 @@ class Scheduler:
             _LOOP_AT_ONCE_BYTES,
         )
         validated: ValidatedRequest | None = None
-        with suppress(WouldBlockOtherWork, WaitNotAllowed), self._wait_budget.forbid_waiting():
+        with suppress(OutOfTime, WaitNotAllowed), self._wait_budget.never_waiting():
             validated = validate_request(
                 request,
                 self._names,
@@ -170,14 +170,14 @@ class Scheduler:
             return None
         if validated.to_quarantine:
             return None
-        with suppress(WouldBlockOtherWork):
+        with suppress(OutOfTime):
             return self._dispatch(request, validated, _Until(self._seconds, _LOOP_MAKING_SECONDS))
         return None
 
     def submit(
         self,
         request: ProduceRequest,
-        account: FairShareAccount,
+        account: Account,
         client: Client | None = None,
         previous: Previous | None = None,
     ) -> Job:
@@ -218,7 +218,7 @@ class Scheduler:
         """
         try:
             self._settle(job, give_way, MOST_HELD_BYTES)
-        except WouldBlockOtherWork:
+        except OutOfTime:
             self._large_room.add(job)
 
     def _validate_large(self, job: Job, give_way: Callable[[], None]) -> None:
@@ -237,7 +237,7 @@ class Scheduler:
     ) -> Dispatch:
         """Validate a whole job in a thread, with at most `most_held` bytes of one record in memory.
 
-        Raises Abandoned, and WouldBlockOtherWork if a record is larger.
+        Raises Abandoned, and OutOfTime if a record is larger.
         """
         limits = self._limits
         budget = DecompressionBudget(
@@ -274,12 +274,12 @@ class Scheduler:
     def _policy_of(self, memo: PolicyMemo, client: Client | None) -> Callable[[str], TopicPolicy]:
         """Return a function that maps topics to policies for this client, by the current rulebook."""
         rulebook = self._rules.rulebook
-        policy_of = memo.policies_in_rulebook(rulebook)
-        if client is not None and rulebook.exempts_client(client):
-            return lambda topic: policy_of(topic).policy_for_exempt_clients()
-        if client is None or not rulebook.file_policies.varies_by_client:
+        policy_of = memo.policies_by(rulebook)
+        if client is not None and rulebook.exempts(client):
+            return lambda topic: policy_of(topic).for_exempt()
+        if client is None or not rulebook.in_file.varies_by_client:
             return policy_of
-        return lambda topic: policy_of(topic).policy_for_client(client)
+        return lambda topic: policy_of(topic).for_client(client)
 
     def _dispatch(self, request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]) -> Dispatch:
         if validated.rejected or validated.to_quarantine:
@@ -298,4 +298,4 @@ class _Until:
 
     def __call__(self) -> None:
         if self._seconds() > self._end:
-            raise WouldBlockOtherWork
+            raise OutOfTime

@@ -16,9 +16,9 @@ from typing import Final
 
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import ValidationAbandoned, WouldBlockOtherWork
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, OutOfTime
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.dispositions.fixes import Previous
@@ -37,11 +37,7 @@ class Job:
     """
 
     def __init__(
-        self,
-        request: ProduceRequest,
-        account: FairShareAccount,
-        client: Client | None,
-        previous: Previous | None = None,
+        self, request: ProduceRequest, account: Account, client: Client | None, previous: Previous | None = None
     ) -> None:
         self.request = request
         self.previous = previous
@@ -51,7 +47,7 @@ class Job:
         self.is_abandoned = False
 
     @property
-    def client_of_work(self) -> Hashable:
+    def on_behalf_of(self) -> Hashable:
         """The key that identifies the client, made of its address and its verified principal."""
         if self.client is None:
             return self.account
@@ -60,12 +56,12 @@ class Job:
 
 
 def settle(job: Job, validate: Callable[[], Dispatch]) -> None:
-    """Set a job's result. Raises WaitNotAllowed and WouldBlockOtherWork if the job must be validated elsewhere."""
+    """Set a job's result. Raises WaitNotAllowed and OutOfTime if the job must be validated elsewhere."""
     try:
         dispatch = validate()
-    except (WaitNotAllowed, WouldBlockOtherWork):
+    except (WaitNotAllowed, OutOfTime):
         raise
-    except ValidationAbandoned:
+    except Abandoned:
         job.future.cancel()
     except BaseException as error:  # the future raises it again
         job.future.set_exception(error)
@@ -101,7 +97,7 @@ ValidateJob = Callable[[Job, Decompressor, PolicyMemo, Callable[[], None], int],
 """Validates a whole job.
 
 The fourth argument lets other jobs run. The last one is the number of bytes of one record that the job may keep in
-memory. Raises Abandoned, and WouldBlockOtherWork if a record is larger.
+memory. Raises Abandoned, and OutOfTime if a record is larger.
 """
 
 
@@ -141,12 +137,12 @@ class ValidationThread:
         if self._thread is not None:
             self._thread.join(_END_SECONDS)
 
-    def raise_if_abandoned(self, job: Job) -> None:
+    def check_wanted(self, job: Job) -> None:
         """Raise Abandoned if the job is no longer wanted."""
         if job.is_abandoned or self._closed:
-            raise ValidationAbandoned
+            raise Abandoned
 
-    def validate_waiting_jobs(self, level: int) -> float:
+    def validate_waiting(self, level: int) -> float:
         """Validate jobs that wait on a level, for a limited time. Return the CPU time (s) that they took."""
         if not self._queues[level]:
             return 0.0
@@ -169,7 +165,7 @@ class ValidationThread:
             self._changed.notify()
 
     def _run(self) -> None:
-        with self._wait_budget.forbid_waiting():
+        with self._wait_budget.never_waiting():
             while (level := self._longest_level()) is not None:
                 if (job := self._pop(level)) is not None:
                     self._validate(job, level)
@@ -204,7 +200,7 @@ class ValidationThread:
             settle(job, validate)
         except WaitNotAllowed:
             self._elsewhere(job)
-        except WouldBlockOtherWork:
+        except OutOfTime:
             self._add(job, level + 1)
         job.account.add(turn.seconds, monotonic())
 
@@ -229,12 +225,12 @@ class _Turn:
     def give_way(self) -> None:
         """Yield to other threads, and validate shorter jobs after each time slice.
 
-        Raises Abandoned, and WouldBlockOtherWork after the level's time.
+        Raises Abandoned, and OutOfTime after the level's time.
         """
-        self._thread.raise_if_abandoned(self._job)
+        self._thread.check_wanted(self._job)
         self._short_turns.give_way()
         if self.seconds > self._limit_seconds:
-            raise WouldBlockOtherWork
+            raise OutOfTime
         self.run_shorter_jobs()
 
     def run_shorter_jobs(self) -> None:
@@ -242,6 +238,6 @@ class _Turn:
         own = self.seconds
         for level, at in enumerate(self._others_at):
             if own >= at:
-                others = self._thread.validate_waiting_jobs(level)
+                others = self._thread.validate_waiting(level)
                 self._since += others
                 self._others_at[level] = own + max(_SLICE_SECONDS, others * _SHARE)

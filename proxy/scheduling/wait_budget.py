@@ -35,7 +35,7 @@ class WaitBudgetExceeded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class PrecomputedVerdict:
+class VerdictAhead:
     """A rule's verdict on its next question: a fault, None, or an exception to raise.
 
     `seconds` is the CPU time, which is charged when the question is asked.
@@ -45,7 +45,7 @@ class PrecomputedVerdict:
     seconds: float
 
 
-class RulesProcessCpuUsage:
+class RulesSpending:
     """The CPU time that one request has used in the rules process, for its records and for compiling new schemas.
 
     `sluicegate.proxy.rules_process` does the accounting. The numbers are kept here because they end with the request,
@@ -55,7 +55,7 @@ class RulesProcessCpuUsage:
     def __init__(self) -> None:
         self.evaluating_seconds = 0.0
         self.compiling_seconds = 0.0
-        self.ahead: dict[Hashable, dict[Hashable, PrecomputedVerdict]] = {}
+        self.ahead: dict[Hashable, dict[Hashable, VerdictAhead]] = {}
 
     @property
     def uncharged_seconds(self) -> float:
@@ -67,13 +67,13 @@ class _RequestBudget:
     """A request's remaining budget. While the thread waits, it releases `step_aside`."""
 
     def __init__(
-        self, seconds: float, step_aside: threading.Lock, client_of_work: Hashable, cpu_time: CpuTimeAllowance
+        self, seconds: float, step_aside: threading.Lock, on_behalf_of: Hashable, cpu_time: CpuTimeAllowance
     ) -> None:
         self.left = seconds
         self.cpu_time = cpu_time
         self.step_aside = step_aside
-        self.client_of_work = client_of_work
-        self.spent = RulesProcessCpuUsage()
+        self.on_behalf_of = on_behalf_of
+        self.spent = RulesSpending()
 
 
 class _Waits(Enum):
@@ -92,7 +92,7 @@ class WaitBudget:
         self._of_thread = _OfThread()
 
     @contextmanager
-    def forbid_waiting(self) -> Iterator[None]:
+    def never_waiting(self) -> Iterator[None]:
         """Return a context manager in which the thread never waits."""
         with self._being(_Waits.NEVER):
             yield
@@ -102,21 +102,21 @@ class WaitBudget:
         self,
         seconds: float,
         lock: threading.Lock,
-        client_of_work: Hashable,
+        on_behalf_of: Hashable,
         cpu_time: CpuTimeAllowance = CpuTimeAllowance.WHOLE,
     ) -> Iterator[None]:
         """Return a context manager in which the thread may wait `seconds` in total.
 
-        The thread holds `lock`, and releases it while it waits. `client_of_work` is the request's client.
+        The thread holds `lock`, and releases it while it waits. `on_behalf_of` is the request's client.
         """
-        with self._being(_RequestBudget(seconds, lock, client_of_work, cpu_time)):
+        with self._being(_RequestBudget(seconds, lock, on_behalf_of, cpu_time)):
             yield
 
     @property
-    def client_of_work(self) -> Hashable:
+    def on_behalf_of(self) -> Hashable:
         """The client of this thread's request, or None."""
         budget = self._of_thread.waits
-        return budget.client_of_work if isinstance(budget, _RequestBudget) else None
+        return budget.on_behalf_of if isinstance(budget, _RequestBudget) else None
 
     @property
     def cpu_time(self) -> CpuTimeAllowance:
@@ -130,12 +130,12 @@ class WaitBudget:
             raise WaitNotAllowed
 
     @property
-    def spent(self) -> RulesProcessCpuUsage:
+    def spent(self) -> RulesSpending:
         """What this thread's request has spent: nothing in a thread without a request."""
         budget = self._of_thread.waits
-        return budget.spent if isinstance(budget, _RequestBudget) else RulesProcessCpuUsage()
+        return budget.spent if isinstance(budget, _RequestBudget) else RulesSpending()
 
-    def wait_without_charge(self, future: "Future[T]", seconds: float) -> T:
+    def wait_uncounted(self, future: "Future[T]", seconds: float) -> T:
         """Return the future's result without charging the budget.
 
         Raises the future's error, TimeoutError after `seconds`, and WaitNotAllowed.

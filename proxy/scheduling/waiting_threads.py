@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
 
-from sluicegate.protocol.records.codecs.decompression_budget import ValidationAbandoned
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned
 from sluicegate.proxy.scheduling.fair_sharing import FairSlots
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget
@@ -27,7 +27,7 @@ class Abandonable(Protocol):
     is_abandoned: bool
 
     @property
-    def client_of_work(self) -> Hashable:
+    def on_behalf_of(self) -> Hashable:
         """The job's client."""
 
 
@@ -62,7 +62,7 @@ class WaitingThreads(Generic[J]):
     def add(self, job: J) -> None:
         """Validate a job from the beginning as soon as a thread is free."""
         with self._changing:
-            self._jobs.setdefault(job.client_of_work, deque()).append(job)
+            self._jobs.setdefault(job.on_behalf_of, deque()).append(job)
             self._begin_all_that_may()
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class WaitingThreads(Generic[J]):
     def _run(self, first: J) -> None:
         job: J | None = first
         while job is not None:
-            who = job.client_of_work
+            who = job.on_behalf_of
             waits = self._wait_budget.limit_waiting(WAIT_BUDGET_SECONDS, self._validating, who, self._cpu_time)
             with self._validating, waits:
                 self._validate(job, self._giving_way(job))
@@ -89,7 +89,7 @@ class WaitingThreads(Generic[J]):
 
     def _next(self) -> J | None:
         """Return a job that may start, and take its slot. The job belongs to the client with the fewest threads."""
-        who = min(self._jobs, key=self._places.slots_taken_by, default=None)
+        who = min(self._jobs, key=self._places.taken_by, default=None)
         if who is None or not self._places.has_slot_for(who):
             return None
         jobs = self._jobs.pop(who)
@@ -104,7 +104,7 @@ class WaitingThreads(Generic[J]):
 
         def give_way() -> None:
             if job.is_abandoned or self._closed:
-                raise ValidationAbandoned
+                raise Abandoned
             self._validating.release()
             try:
                 turns.give_way()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from uuid import uuid4
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import VERSION
@@ -18,7 +18,7 @@ from sluicegate.proxy.status.status import Status, state_of
 _DIGEST_CHARACTERS = 12
 
 
-def make_announcer(
+def announcement_of_proxy(
     config: Config, query: PolicyQuery, snapshot: Callable[[], Snapshot], status: Status
 ) -> Callable[[], Presence]:
     """Return a function that returns the current announcement.
@@ -27,14 +27,14 @@ def make_announcer(
     """
     instance, started_ms = uuid4().hex, _now_ms()
     admin = "" if config.admin.listen is None else str(config.admin.listen)
-    of: LoadedConfig | None = None
+    of: Loaded | None = None
     policies = ""
 
     def announcement() -> Presence:
         nonlocal of, policies
         if query.loaded is not of:
             of = query.loaded
-            policies = policies_digest(of)
+            policies = digest_of_policies(of)
         active, counters = status.active(), snapshot().counters
         return Presence(
             proxy_name(config),
@@ -57,7 +57,7 @@ def make_announcer(
     return announcement
 
 
-def policies_digest(loaded: LoadedConfig) -> str:
+def digest_of_policies(loaded: Loaded) -> str:
     """Return a short digest of the policies.
 
     Proxies with equal policies have equal digests, even if their addresses differ.

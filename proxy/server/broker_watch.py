@@ -14,7 +14,7 @@ from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -50,12 +50,12 @@ class ProbeResults:
         self._next = first + _PROBED_AT_ONCE
         return (node_ids + node_ids)[first : self._next]
 
-    def set_listed_brokers(self, node_ids: frozenset[int] | None) -> None:
+    def listed(self, node_ids: frozenset[int] | None) -> None:
         """Record which brokers the cluster lists. `node_ids` is None if this is unknown."""
         self._listed = node_ids
         self._was_listed |= node_ids or frozenset()
 
-    def record_probe(self, node_id: int, failure: str | None, now: float) -> None:
+    def probed(self, node_id: int, failure: str | None, now: float) -> None:
         """Record the result of a probe. `failure` is the reason, or None after a success."""
         if failure is None:
             self._failures.pop(node_id, None)
@@ -64,7 +64,7 @@ class ProbeResults:
             self._responded_at.setdefault(node_id, now)
             self._failures[node_id] = failure
 
-    def unreachable_brokers(self, now: float) -> dict[int, str]:
+    def unreachable(self, now: float) -> dict[int, str]:
         """Return the brokers that clients cannot reach, each with the reason."""
         found = {}
         for node_id, responded_at in self._responded_at.items():
@@ -75,8 +75,8 @@ class ProbeResults:
         return found
 
     def state_of(self, node_id: int, now: float) -> str:
-        """Return `reachable`, `unreachable_brokers` or `not checked`."""
-        if node_id in self._failures or node_id in self.unreachable_brokers(now):
+        """Return `reachable`, `unreachable` or `not checked`."""
+        if node_id in self._failures or node_id in self.unreachable(now):
             return "unreachable"
         return "reachable" if node_id in self._responded_at else "not checked"
 
@@ -88,7 +88,7 @@ class BrokerWatch:
         self,
         upstream: Upstream,
         tls: TlsContext | None,
-        book: BrokerAddressBook,
+        book: AddressBook,
         probes: ProbeResults,
         mark: int,
         status: Status,
@@ -104,7 +104,7 @@ class BrokerWatch:
         self._mark = mark
         self._status = status
 
-    async def run_probe_round(self) -> None:
+    async def probe_again(self) -> None:
         """Probe the brokers that are due, and wait."""
         began = time.monotonic()
         await self.probe()
@@ -120,14 +120,11 @@ class BrokerWatch:
         )
         now = time.monotonic()
         for node_id, failure in zip(due, results, strict=True):
-            self._probes.record_probe(node_id, failure, now)
-        unreachable_brokers = self._probes.unreachable_brokers(now)
-        details = {
-            f"broker {each}": f"broker {each} at {known.get(each)}: {unreachable_brokers[each]}"
-            for each in unreachable_brokers
-        }
+            self._probes.probed(node_id, failure, now)
+        unreachable = self._probes.unreachable(now)
+        details = {f"broker {each}": f"broker {each} at {known.get(each)}: {unreachable[each]}" for each in unreachable}
         for broker in self._unreachable - details.keys():
-            self._log.log_responding_broker(broker)
+            self._log.broker_responds(broker)
         self._unreachable = frozenset(details)
         self._status.set_all(Condition.BROKER_UNREACHABLE, details)
 

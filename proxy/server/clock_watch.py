@@ -6,9 +6,9 @@ from functools import partial
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.cluster.broker_client import NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.cluster.cluster_clock import ClockOffset, ClockOffsetUnavailable, measure_offset
+from sluicegate.proxy.cluster.cluster_clock import ClockOffset, NotMeasured, measure_offset
 from sluicegate.proxy.network.tls.contexts import TlsContext
-from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
+from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -18,12 +18,12 @@ _AFTER_DENIAL_SECONDS = 300.0
 _TOO_FAR_MS = 10_000
 
 
-def next_measurement_delay(found: ClockOffset | ClockOffsetUnavailable | None) -> float:
+def pause_after(found: ClockOffset | NotMeasured | None) -> float:
     """Return the time in seconds until the next measurement.
 
     This pause is short during a controller election, which ends soon. It is long after a denial, which persists.
     """
-    is_denied = isinstance(found, ClockOffsetUnavailable) and found.is_denied
+    is_denied = isinstance(found, NotMeasured) and found.is_denied
     return _AFTER_DENIAL_SECONDS if is_denied else _EVERY_SECONDS
 
 
@@ -38,7 +38,7 @@ class ClockWatch:
         self,
         upstream: Upstream,
         tls: TlsContext | None,
-        login: ClusterLoginRequirement,
+        login: ClusterLogin,
         mark: int,
         status: Status,
         now_ms: Callable[[], int],
@@ -55,13 +55,13 @@ class ClockWatch:
         self._status = status
         self._now_ms = now_ms
 
-    async def measure_and_wait(self) -> None:
+    async def measure_again(self) -> None:
         """Measure the offset, then wait."""
         found = await self._measure()
-        self.apply_results(found)
-        await asyncio.sleep(next_measurement_delay(found))
+        self.learn(found)
+        await asyncio.sleep(pause_after(found))
 
-    async def _measure(self) -> ClockOffset | ClockOffsetUnavailable | None:
+    async def _measure(self) -> ClockOffset | NotMeasured | None:
         """Return the offset. Return None if no broker responds or a login is missing."""
         if self._upstream.sasl is None and self._login.is_wanted:
             return None
@@ -72,7 +72,7 @@ class ClockWatch:
             return None
         return found
 
-    def apply_results(self, found: ClockOffset | ClockOffsetUnavailable | None) -> None:
+    def learn(self, found: ClockOffset | NotMeasured | None) -> None:
         """Set the offset and the condition according to a result."""
         if not isinstance(found, ClockOffset):
             self.offset_seconds = None

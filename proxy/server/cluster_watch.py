@@ -9,12 +9,12 @@ import structlog
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.listeners import Listeners
-from sluicegate.proxy.network.tls.certificates import OwnCertificateExpiries, certificates_to_renew
+from sluicegate.proxy.network.tls.certificates import OwnExpiries, own_expiries
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
@@ -37,7 +37,7 @@ class ClusterWatch:
         self,
         config: Config,
         broker_tls: TlsContext | None,
-        book: BrokerAddressBook,
+        book: AddressBook,
         listeners: Listeners,
         leading_back: LoopDetection,
         mark: int,
@@ -76,17 +76,17 @@ class ClusterWatch:
         self._leading_back.listener = None
         found = await discover_cluster(self._config.upstream, self._broker_tls, self._mark, asks_brokers)
         self._found(found)
-        expiries = await run_in_daemon_thread(self._expiries)  # reading files may take seconds
+        expiries = await in_daemon_thread(self._expiries)  # reading files may take seconds
         self._status.set(Condition.CERTIFICATE_EXPIRED, expiries.expired)
         self._status.set_all(Condition.CERTIFICATE_EXPIRES_SOON, expiries.soon)
         self._status.end(Condition.STARTING)
 
-    def _expiries(self) -> OwnCertificateExpiries:
-        return certificates_to_renew(self._config, datetime.now(UTC))
+    def _expiries(self) -> OwnExpiries:
+        return own_expiries(self._config, datetime.now(UTC))
 
-    async def run_probe_round(self) -> None:
+    async def probe_again(self) -> None:
         """Wait, check the cluster again, and refresh topic settings if they are due."""
-        is_ready = self._status.not_ready_reason() is None
+        is_ready = self._status.not_ready() is None
         refresh_seconds = self._config.upstream.refresh_seconds
         await asyncio.sleep(min(refresh_seconds, _PROBE_SECONDS) if is_ready else _RETRY_SECONDS)
         is_due = not is_ready or time.monotonic() - self._refreshed_at >= refresh_seconds - _TIMER_SECONDS
@@ -105,17 +105,17 @@ class ClusterWatch:
         responded, self._responds = self._responds, found.answered_by is not None
         self._counters.cluster_probes["success" if self._responds else "failure"] += 1
         if found.login_rejected is None and self._is_login_rejected:
-            self._parts.log.log_accepted_proxy_login()
+            self._parts.log.proxy_login_accepted()
         self._is_login_rejected = found.login_rejected is not None
         self._status.set(Condition.PROXY_LOGIN_REJECTED, found.login_rejected)
         if found.needs_login is not None:
             self._parts.login.is_wanted = found.needs_login
         self._status.set(Condition.PROXY_LOGIN_MISSING, _LOGIN_MISSING if self._lacks_login else None)
         self._probes.cluster_id = found.cluster_id or self._probes.cluster_id
-        self._probes.set_listed_brokers(None if found.brokers is None else frozenset(found.brokers))
+        self._probes.listed(None if found.brokers is None else frozenset(found.brokers))
         if found.login_rejected is not None:
             self._counters.upstream_logins_rejected += 1
-            self._parts.log.log_rejected_proxy_login(found.login_rejected)
+            self._parts.log.proxy_login_rejected(found.login_rejected)
         unreachable = no_broker = none_listed = None
         if not self._responds:
             reason = self.loop_reason or str(found.reason)
@@ -123,11 +123,11 @@ class ClusterWatch:
                 no_broker = f"upstream is not a Kafka broker: {reason}"
             else:
                 unreachable = f"no upstream broker responds: {reason}"
-            self._parts.log.log_unreachable_brokers(reason)
+            self._parts.log.no_broker_reachable(reason)
         elif found.brokers == {}:
             none_listed = f"{found.answered_by} responds, but lists no broker: check the cluster's controllers"
         if self._responds and not responded:
-            self._parts.log.log_responding_upstream()
+            self._parts.log.upstream_responds()
             self._log.info("upstream responds", address=str(found.answered_by), brokers=self._book.node_ids)
         addresses = ", ".join(map(str, self._config.upstream.bootstrap))
         details = {
@@ -135,9 +135,7 @@ class ClusterWatch:
             Condition.UPSTREAM_NOT_A_BROKER: no_broker,
             Condition.NO_BROKER_LISTED: none_listed,
         }
-        self._status.set_conditions(
-            {each: {} if words is None else {addresses: words} for each, words in details.items()}
-        )
+        self._status.exchange({each: {} if words is None else {addresses: words} for each, words in details.items()})
         self._closed_ports(self._book.node_ids if found.brokers is None else sorted(found.brokers))
         self._status.set(Condition.ROUTING_LOOP, self._a_broker_leads_back())
 
@@ -146,15 +144,13 @@ class ClusterWatch:
 
         Clients are served as long as one broker has a port.
         """
-        closed = {
-            f"broker {node_id}": reason for node_id, reason in self._listeners.brokers_without_port(node_ids).items()
-        }
+        closed = {f"broker {node_id}": reason for node_id, reason in self._listeners.without_port(node_ids).items()}
         details = {broker: f"{broker}: {reason}" for broker, reason in closed.items()}
         all_closed = None
         if details and len(details) == len(node_ids):
             first, *others = details.values()
             all_closed = f"no broker has a port for clients: {first}" + (f", and {len(others)} more" if others else "")
-        self._status.set_conditions(
+        self._status.exchange(
             {
                 Condition.LISTENER_CLOSED: {} if all_closed is None else {"": all_closed},
                 Condition.BROKER_PORT_CLOSED: {} if all_closed else details,

@@ -22,7 +22,7 @@ class FirstRead:
         """Let requests wait for at most `seconds` from now."""
         asyncio.get_running_loop().call_later(seconds, self._end)
 
-    def mark_done(self) -> None:
+    def done(self) -> None:
         """Record that the topic was read and that its settings are in force."""
         self.is_done = True
         self._end()

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.accept_filter import AcceptFilter, ConnectionRate, accept_filter_of, connection_rate_of
-from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain_connections
+from sluicegate.proxy.network.accepting import ClientAcceptor, accept_plain
 from sluicegate.proxy.network.listeners import Acceptor, Bind, Listeners
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsContext, tls_context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedNames, TlsContext, context_for_clients
 from sluicegate.proxy.network.tls.handshake import pending_handshakes_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import RotatingAddresses, Route
@@ -33,8 +33,8 @@ class Frontend:
         self._config = config
         self._counters = counters
         self.listeners = Listeners(config.listen, self._accept, bind)
-        self.book = BrokerAddressBook(config.upstream.brokers, self.listeners.offer)
-        self.requested_names = RequestedServerNames()
+        self.book = AddressBook(config.upstream.brokers, self.listeners.offer)
+        self.requested_names = RequestedNames()
         self.tls: TlsContext | None = None
         self._bootstrap = RotatingAddresses(config.upstream.bootstrap)
         self._handshakes = pending_handshakes_of(config.limits, counters.limits_reached, counters.closed_by_limit)
@@ -44,17 +44,17 @@ class Frontend:
         self._sockets: PlainSockets | None = None
 
     def read_certificate(self) -> None:
-        """Read the certificate that clients receive. Raises TlsFilesError."""
+        """Read the certificate that clients receive. Raises BadTlsFiles."""
         if self._config.listen.tls is not None:
-            self.tls = tls_context_for_clients(self._config.listen.tls, self.requested_names)
+            self.tls = context_for_clients(self._config.listen.tls, self.requested_names)
 
     def serve(self, parts: ProxyParts, sockets: "PlainSockets | None") -> None:
         """Start a session with `parts` for each accepted client. Call this before a port is opened."""
         log, counters = parts.log, self._counters
         self._parts = parts
         self._sockets = sockets
-        self._accept_filter = accept_filter_of(self._config, log.log_rejected_connection, counters.connections_rejected)
-        self._rate = connection_rate_of(self._config.limits, log.log_delayed_connection, counters.connections_delayed)
+        self._accept_filter = accept_filter_of(self._config, log.connection_rejected, counters.connections_rejected)
+        self._rate = connection_rate_of(self._config.limits, log.connection_delayed, counters.connections_delayed)
 
     async def _accept(self, listener: int | None, listening: socket.socket) -> Acceptor:
         """Accept connections on a broker's listener.
@@ -64,21 +64,21 @@ class Frontend:
         parts = self._parts
         assert parts is not None
 
-        def create_client_connection(proxy_header_peer: str | None = None) -> Connection:
+        def new_client(proxy_header_peer: str | None = None) -> Connection:
             return Session(parts.dependencies, partial(self._route, listener), proxy_header_peer).client
 
         proxied = proxy_protocol_of(self._config.listen)
         accept_filter, rate = self._accept_filter, self._rate
         label = "bootstrap" if listener is None else f"broker {listener}"
         if self.tls is None and proxied is None and accept_filter is None and rate is None:
-            return await accept_plain_connections(listening, label, self._sockets, create_client_connection, parts.log)
+            return await accept_plain(listening, label, self._sockets, new_client, parts.log)
         return ClientAcceptor(
             listening,
             label,
             self.tls,
             proxied,
             accept_filter,
-            create_client_connection,
+            new_client,
             parts.log,
             self._handshakes,
             rate,
@@ -86,7 +86,7 @@ class Frontend:
         )
 
     def _route(self, listener: int | None, server_name: str | None) -> Route:
-        node_id = listener if listener is not None else self.listeners.node_id_of_host(server_name)
+        node_id = listener if listener is not None else self.listeners.node_named(server_name)
         if node_id is None:
-            return Route("bootstrap", lambda _: self._bootstrap.next_address_order())
-        return Route(f"broker {node_id}", partial(self.book.upstream_addresses_for, node_id))
+            return Route("bootstrap", lambda _: self._bootstrap.next_order())
+        return Route(f"broker {node_id}", partial(self.book.addresses_for, node_id))

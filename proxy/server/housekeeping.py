@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.tls.contexts import TlsContext
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reporting.write_health import WriteHealth
@@ -45,17 +45,17 @@ async def repeat_forever(step: Step) -> None:
             await asyncio.sleep(_SWEEP_SECONDS)
 
 
-def update_write_conditions(status: Status, condition: Condition, health: WriteHealth) -> None:
+def report_failing(status: Status, condition: Condition, health: WriteHealth) -> None:
     """Set the condition for each destination to which writes fail, and clear it for all others."""
     failing = health.failing()
     for destination, each in failing.items():
         detail = f"{destination}: {each.reason}"
         status.begin(condition, detail, destination, each.waiting, each.failed_at)
-    status.clear_other_subjects(condition, failing)
+    status.end_others(condition, failing)
 
 
 class Housekeeping:
-    """One proxy's periodic work, in `periodic_steps`."""
+    """One proxy's periodic work, in `steps`."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class Housekeeping:
         self._enforcement = enforcement
 
     @property
-    def periodic_steps(self) -> list[Step]:
+    def steps(self) -> list[Step]:
         """All periodic work."""
-        periodic_steps: list[Step] = [
+        steps: list[Step] = [
             self._sweep,
             self._check_sessions,
             self._measure_delay,
@@ -91,15 +91,15 @@ class Housekeeping:
             self._end_suspensions,
         ]
         if self._certificates:
-            periodic_steps.append(self._follow_certificates)
-        return periodic_steps
+            steps.append(self._follow_certificates)
+        return steps
 
     async def _sweep(self) -> None:
         """Write pending log lines and counts, and drop expired entries."""
         parts = self._parts
-        self._status.record_heartbeat()
+        self._status.beat()
         for condition, health in self._writes.items():
-            update_write_conditions(self._status, condition, health)
+            report_failing(self._status, condition, health)
         parts.observer.sweep()
         parts.log.sweep()
         parts.names.sweep(now_ms())
@@ -107,7 +107,7 @@ class Housekeeping:
 
     async def _write_down_flow(self) -> None:
         """Record the traffic of the last second."""
-        self._parts.observer.count_fast_path_traffic()
+        self._parts.observer.settle_traffic()
         self._parts.view.tick(now_ms())
         await asyncio.sleep(_FLOW_SECONDS)
 
@@ -133,12 +133,12 @@ class Housekeeping:
         """Use certificates that were renewed on disk for new connections."""
         await asyncio.sleep(_CERTIFICATES_SECONDS)
         for context in self._certificates:
-            await run_in_daemon_thread(context.follow)
+            await in_daemon_thread(context.follow)
 
     async def _end_suspensions(self) -> None:
         """End the suspensions whose end time has passed."""
         await asyncio.sleep(_SUSPENSIONS_SECONDS)
-        self._enforcement.end_expired()
+        self._enforcement.end_due()
 
     def _check(self, session: Session, now: float) -> None:
         try:

@@ -10,7 +10,7 @@ from sluicegate.proxy.reporting.logs.validation_lines import ValidationLines
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.reporting.metrics.validation_counts import ValidationCounts
-from sluicegate.proxy.reporting.waiting_clients import make_waiting_names
+from sluicegate.proxy.reporting.waiting_clients import waiting_for
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
@@ -25,19 +25,19 @@ _REPORTED_AT_ONCE = 50
 class BatchSink(Protocol):
     """Reports batches."""
 
-    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome, /) -> None:
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome, /) -> None:
         """Report a batch of the slow path."""
 
 
 class RequestSink(Protocol):
     """Reports requests."""
 
-    def report_request_outcome(self, request: RequestOutcome, /) -> None:
+    def request_settled(self, request: RequestOutcome, /) -> None:
         """Report a request of the slow path, before its batches are reported."""
 
 
 class _Lines(Protocol):
-    def log_validation_report_failure(self, client: ClientDetails, error: BaseException, /) -> None: ...
+    def validation_unreported(self, client: ClientDetails, error: BaseException, /) -> None: ...
 
 
 class Observer:
@@ -77,7 +77,7 @@ class Observer:
     def settled(self, request: RequestOutcome) -> None:
         """Report a request of the slow path, in steps, so that other connections are served in between."""
         for sink in self._requests:
-            self._guarded(request.client, partial(sink.report_request_outcome, request))
+            self._guarded(request.client, partial(sink.request_settled, request))
         batches = request.batches
         if len(batches) <= _REPORTED_AT_ONCE:
             self._report(request.client, batches)
@@ -92,29 +92,29 @@ class Observer:
     def _report(self, client: ClientDetails, batches: Sequence[BatchOutcome]) -> None:
         for batch in batches:
             for sink in self._batches:
-                self._guarded(client, partial(sink.report_batch_outcome, client, batch))
+                self._guarded(client, partial(sink.batch_settled, client, batch))
 
-    def count_unaccepted_batch(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
+    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
         """Count a batch of the fast path that the broker has not accepted."""
-        self._counts.count_unaccepted_batch(client_id, holder, topic, outcome)
+        self._counts.not_accepted(client_id, holder, topic, outcome)
 
-    def report_failed_quarantine(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
+    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str) -> None:
         """Report a failed quarantine write, after which the producer must retry."""
         client = client_details(identity)
-        self._quarantine.failed(letters.destination, reason, make_waiting_names(client, letters.source))
-        self._guarded(client, partial(self._counts.report_failed_quarantine, client, letters))
-        self._guarded(client, partial(self._lines.report_failed_quarantine, client, letters, reason))
+        self._quarantine.failed(letters.destination, reason, waiting_for(client, letters.source))
+        self._guarded(client, partial(self._counts.not_quarantined, client, letters))
+        self._guarded(client, partial(self._lines.not_quarantined, client, letters, reason))
 
     def _guarded(self, client: ClientDetails, report: Callable[[], None]) -> None:
         try:
             report()
         except Exception as error:
             self._internal_errors["unreported"] += 1
-            self._log.log_validation_report_failure(client, error)
+            self._log.validation_unreported(client, error)
 
-    def count_fast_path_traffic(self) -> None:
+    def settle_traffic(self) -> None:
         """Count the batches that the fast path has forwarded or settled since the last call."""
-        self._counts.count_fast_path_traffic()
+        self._counts.settle_traffic()
 
     def configure(self, names: Iterable[str]) -> None:
         """Use the topics of a new configuration as labels."""

@@ -9,7 +9,7 @@ from sluicegate.proxy.reporting.metrics.counters import Counters, Gauges
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.session.handlers.session import Session
-from sluicegate.proxy.session.memory import FrameMemoryBudget, MemoryShare
+from sluicegate.proxy.session.memory import GatherBudget, MemoryShare
 
 if TYPE_CHECKING:
     from sluicegate.proxy.fastpath.fast_path import FastPathBuffer
@@ -30,12 +30,12 @@ class OpenSessions:
         """Iterate over a copy of the open sessions. Thread-safe."""
         return iter(list(self._sessions))
 
-    def add_session(self, session: Session) -> None:
+    def opened(self, session: Session) -> None:
         """Add a session that was admitted."""
         self._sessions.add(session)
         self._counters.connections_opened += 1
 
-    def remove_session(self, session: Session) -> None:
+    def ended(self, session: Session) -> None:
         """Remove a session that has ended, whether or not its client was admitted."""
         if session in self._sessions:
             self._sessions.discard(session)
@@ -62,7 +62,7 @@ class ConnectionStats:
     """One process's connection statistics, from the last complete round over all sessions."""
 
     def __init__(
-        self, budget: FrameMemoryBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
+        self, budget: GatherBudget, fast_path_buffer: "FastPathBuffer | None", quarantine: QuarantineMemory
     ) -> None:
         self._shares: dict[str, MemoryShare | FastPathBuffer] = {
             "small_requests": budget.small,
@@ -83,10 +83,10 @@ class ConnectionStats:
         for side, connection in (("client", session.client), ("broker", session.broker)):
             for hold in connection.pause_reasons:
                 found.paused[side, hold.name.lower()] += 1
-        if session.needs_broker:
-            self.count_broker_connection(session.route_label, "open" if session.broker.is_open else "connecting")
+        if session.wants_broker:
+            self.count_broker(session.route_label, "open" if session.broker.is_open else "connecting")
 
-    def count_broker_connection(self, label: str, state: str) -> None:
+    def count_broker(self, label: str, state: str) -> None:
         """Count a connection to a broker. `label` names the broker's listener."""
         self._round.upstream[self._broker(label), state] += 1
 

@@ -31,19 +31,19 @@ class RegistryWatch:
 
     def update_conditions(self) -> None:
         """Set the condition of each registry that does not respond, clear all others, and repeat failed lookups."""
-        self._registries.retry_failed_registry_look_ups()
+        self._registries.repeat_failed()
         failing = self._registries.failing()
         for name, reason in ({} if self._schema_watch is None else self._schema_watch.failures).items():
             failing.setdefault(name, {})[LookUp.NEWEST] = reason
-        self._waiting.forget_other_registries(set(failing))
+        self._waiting.keep_only(set(failing))
         for name, found in failing.items():
             self._status.begin(
                 Condition.REGISTRY_UNREACHABLE,
                 _detail(name, found),
                 name,
-                waiting=self._waiting.clients_waiting_for_registry(name),
+                waiting=self._waiting.waiting_for_registry(name),
             )
-        self._status.clear_other_subjects(Condition.REGISTRY_UNREACHABLE, failing)
+        self._status.end_others(Condition.REGISTRY_UNREACHABLE, failing)
 
 
 def _detail(name: str, found: dict[LookUp, str]) -> str:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
-from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys
 from sluicegate.proxy.rules_process.reports import RulesProcessReports
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -27,18 +27,18 @@ class SchemaWatch:
         self._reports = reports
         self.failures: dict[str, str] = {}
         self._status = status
-        self._surveys = AllRegistriesSurvey(config, reports)
+        self._surveys = Surveys(config, reports)
 
     def configure(self, config: Config) -> None:
         """Survey a new configuration's registries from the next survey on."""
-        self._surveys = AllRegistriesSurvey(config, self._reports)
+        self._surveys = Surveys(config, self._reports)
 
     async def repeat_look_ups(self) -> None:
         """Survey all registries, then wait."""
-        self.apply_results(await run_in_daemon_thread(self._surveys.survey_all))
+        self.learn(await in_daemon_thread(self._surveys.survey_all))
         await asyncio.sleep(_RETRY_SECONDS if self.failures else _EVERY_SECONDS)
 
-    def apply_results(self, results: Sequence[SurveyResult]) -> None:
+    def learn(self, results: Sequence[SurveyResult]) -> None:
         """Set the conditions according to the results.
 
         A registry whose survey was incomplete keeps its conditions.

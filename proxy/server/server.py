@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING
 import structlog
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.config.model import Config
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.cluster.topic_settings import TopicSettingsReader
-from sluicegate.proxy.cluster.topics import TopicSettingsResult, read_topic_settings_blocking
+from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.network.introduction import ClientIntroduction, describe_broker
-from sluicegate.proxy.network.listeners import Bind, ListenError, bind
+from sluicegate.proxy.network.listeners import Bind, CannotListen, bind
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_brokers
-from sluicegate.proxy.network.upstream import BrokerAddressDialler, tls_disconnect_reason
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_brokers
+from sluicegate.proxy.network.upstream import Dialler, why_lost
 from sluicegate.proxy.registry.waiting_records import WaitingRecords
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
-from sluicegate.proxy.reload.topic_policies import ConfiguredPolicies
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reload.topic_policies import Configured
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.reporting.logs.service_reports import SurveyReports
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
-from sluicegate.proxy.reporting.metrics.topic_labels import configured_topic_names
+from sluicegate.proxy.reporting.metrics.topic_labels import exact_names
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
 from sluicegate.proxy.server.broker_watch import BrokerWatch, ProbeResults
@@ -47,13 +47,13 @@ from sluicegate.proxy.server.registry_watch import RegistryWatch
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.server.settings_store import Commit, SettingsStore
-from sluicegate.proxy.server.startup import CannotStart, Outputs, open_shared_state, open_violation_sinks
+from sluicegate.proxy.server.startup import CannotStart, Outputs, open_state, open_violations
 from sluicegate.proxy.server.topic_policies import TopicPoliciesInForce
-from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_loop_detection_mark
+from sluicegate.proxy.session.opening.loop_detection import LoopDetection, new_mark
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status, Successes
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.origins import NOWHERE
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
@@ -123,7 +123,7 @@ class Server:
         self._frontend = Frontend(config, bind, self.counters)
         self._listeners, self._book = self._frontend.listeners, self._frontend.book
         self._started: _Started | None = None
-        self._mark = new_loop_detection_mark() if mark is None else mark
+        self._mark = new_mark() if mark is None else mark
         self._leading_back = LoopDetection(self._mark)
         self._broker_tls: TlsContext | None = None
         self._wait_budget = WaitBudget()
@@ -150,7 +150,7 @@ class Server:
             raise RuntimeError("the proxy was not started")
         return self._started
 
-    def check(self, loaded: LoadedConfig) -> None:
+    def check(self, loaded: Loaded) -> None:
         """Check another configuration's policies. Blocks. Raises ConfigError."""
         self._rule_makers.check(loaded)
 
@@ -165,7 +165,7 @@ class Server:
         Return a function that puts them in force. Raises RuleUnusable.
         """
         parts, state, topics = self._running.parts, self._running.state, self._running.topics
-        configured = await run_in_daemon_thread(lambda: self._configured(config, source))
+        configured = await in_daemon_thread(lambda: self._configured(config, source))
         of_topics = await topics.compile_all(configured)
 
         def activate_policies() -> None:
@@ -173,15 +173,15 @@ class Server:
             if self._schema_watch is not None:
                 self._schema_watch.configure(config)
             state.config_generation += 1
-            parts.observer.configure(configured_topic_names(config))
+            parts.observer.configure(exact_names(config))
 
         return activate_policies
 
-    def mark_settings_read(self) -> None:
+    def settings_read(self) -> None:
         """Respond to requests about topic settings from now on, because the settings in the state
         topic are in force.
         """
-        self._running.topics.first_read.mark_done()
+        self._running.topics.first_read.done()
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
         """Put changed topic settings of the cluster in force. None stands for a topic without settings."""
@@ -191,26 +191,22 @@ class Server:
         """Suspend enforcement for exactly these topics."""
         self._running.parts.rules.suspend(suspended)
 
-    def _configured(self, config: Config, source: Source) -> ConfiguredPolicies:
+    def _configured(self, config: Config, source: Source) -> Configured:
         """Compile a configuration. Read the rules' files unless `source` has read them. Raises RuleUnusable."""
-        maker = self._rule_makers.create_rule_maker(config.registries, source.schemas)
-        return ConfiguredPolicies(config, compile_file_policies(config, maker, source), maker, source)
+        maker = self._rule_makers.for_registries(config.registries, source.schemas)
+        return Configured(config, file_policies_of(config, maker, source), maker, source)
 
     def _query_of_policies(self) -> PolicyQuery:
         """Create an object that explains the policies in force, with the cluster's settings and current suspensions."""
         rules = self._running.parts.rules
-        query = self._policy_query or PolicyQuery(LoadedConfig(self._config, self._source, (), ()))
+        query = self._policy_query or PolicyQuery(Loaded(self._config, self._source, (), ()))
         query.read_settings, query.suspended = self._settings_of, lambda: rules.rulebook.suspended
         return query
 
-    def _settings_of(self, topic: str) -> TopicSettingsResult:
+    def _settings_of(self, topic: str) -> SettingsRead:
         """Return the cluster's settings that apply to `topic`, or will apply to its first batch. Blocks."""
         in_force = self._running.parts.rules.rulebook.settings_of(topic)
-        read = (
-            TopicSettingsResult(in_force)
-            if in_force is not None
-            else read_topic_settings_blocking(self._config.upstream, topic)
-        )
+        read = SettingsRead(in_force) if in_force is not None else read_settings_now(self._config.upstream, topic)
         return replace(read, shared=self._running.topics.settings_of(topic))
 
     def snapshot(self) -> Snapshot:
@@ -220,7 +216,7 @@ class Server:
     def successes(self) -> Successes:
         """Return when the last write succeeded, for each condition that a failed write sets. Thread-safe."""
         return {
-            (condition, truncate_text(destination)): succeeded_at
+            (condition, cut(destination)): succeeded_at
             for condition, health in self._running.outputs.writes.items()
             for destination, succeeded_at in health.succeeded_at().items()
         }
@@ -244,7 +240,7 @@ class Server:
         enforcement = Enforcement(self.status, self.suspend)
         try:
             self._open_ports(enforcement)
-        except ListenError as error:
+        except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         cluster_watch = await self._probe_cluster()
         await self._listeners.started()
@@ -260,30 +256,30 @@ class Server:
         try:
             self._frontend.read_certificate()
             if self._config.upstream.tls is not None:
-                self._broker_tls = tls_context_for_brokers(self._config.upstream.tls)
-        except TlsFilesError as error:
+                self._broker_tls = context_for_brokers(self._config.upstream.tls)
+        except BadTlsFiles as error:
             raise CannotStart(str(error)) from error
 
     def _open_ports(self, enforcement: Enforcement) -> None:
-        """Open the ports for clients, the shared state, and the admin endpoint. Raises ListenError."""
+        """Open the ports for clients, the shared state, and the admin endpoint. Raises CannotListen."""
         config, running = self._config, self._running
         self._listeners.open_bootstrap()
         query = self._query_of_policies()
         if self._change_settings is None:
-            self._store.shared = open_shared_state(
+            self._store.shared = open_state(
                 config,
                 enforcement,
                 running.topics.adopt,
-                running.topics.first_read.mark_done,
+                running.topics.first_read.done,
                 query,
                 self.status,
                 running.outputs.reports,
                 running.state.snapshot,
             )
         if config.admin.listen is not None:
-            from sluicegate.proxy.admin.opening import open_admin_server  # noqa: PLC0415  # workers have none
+            from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
 
-            self._admin = open_admin_server(
+            self._admin = open_admin(
                 config,
                 running.state.snapshot,
                 self.status,
@@ -330,12 +326,12 @@ class Server:
             [context for context in (self._frontend.tls, self._broker_tls) if context is not None],
             enforcement,
         )
-        periodic_steps = [cluster_watch.run_probe_round, *housekeeping.periodic_steps]
+        steps = [cluster_watch.probe_again, *housekeeping.steps]
         if self._probes_brokers:
-            periodic_steps += self._steps_of_one_process(parts, state)
+            steps += self._steps_of_one_process(parts, state)
         registries = RegistryWatch(self._rule_makers.registries, self._waiting_records, self.status, self._schema_watch)
-        periodic_steps.append(registries.repeat_look_ups)
-        self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in periodic_steps]
+        steps.append(registries.repeat_look_ups)
+        self._tasks = [asyncio.get_running_loop().create_task(repeat_forever(step)) for step in steps]
 
     def _log_start(self) -> None:
         config = self._config
@@ -360,7 +356,7 @@ class Server:
         )
         state.clock_watch = ClockWatch(config.upstream, self._broker_tls, parts.login, self._mark, status, now_ms)
         self._schema_watch = SchemaWatch(config, status, SurveyReports(self.counters))
-        return [brokers.run_probe_round, state.clock_watch.measure_and_wait, self._schema_watch.repeat_look_ups]
+        return [brokers.probe_again, state.clock_watch.measure_again, self._schema_watch.repeat_look_ups]
 
     async def drain(self) -> None:
         """Stop accepting, wait at most `drain_timeout_seconds` for in-flight requests, then close everything."""
@@ -406,10 +402,10 @@ class Server:
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=BrokerAddressDialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
+            dial=Dialler(self._broker_tls, config.upstream.connect_timeout_seconds, sockets).dial,
             describe_client=ClientIntroduction(self._frontend.requested_names),
             describe_broker=describe_broker,
-            tls_disconnect_reason=tls_disconnect_reason,
+            why_lost=why_lost,
             make_settings=self._make_settings if config.upstream.topic_settings else None,
             dead_letters=outputs.dead_letters,
             quarantine=outputs.quarantine,
@@ -424,7 +420,7 @@ class Server:
         runtime = replace(runtime, topic_settings=None if config.state is None else topics)
         violations = self._violations
         if violations is None:
-            violations = open_violation_sinks(config, self.counters, outputs.reports)
+            violations = open_violations(config, self.counters, outputs.reports)
         parts = assemble_proxy(config, runtime, rules, self.counters, self._book, self._leading_back, violations)
         self._frontend.serve(parts, sockets)
         return parts, outputs, topics

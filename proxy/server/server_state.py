@@ -8,16 +8,16 @@ from sluicegate.proxy.live.live_snapshot import Broker, LiveQuery, LiveSources, 
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
-from sluicegate.proxy.reporting.metrics.topic_labels import find_topic_owners
+from sluicegate.proxy.reporting.metrics.topic_labels import owners_of
 from sluicegate.proxy.reporting.proxy_name import proxy_name
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock import now_ms
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.open_sessions import ConnectionStats
 from sluicegate.proxy.status.condition import ServingState
-from sluicegate.proxy.status.status import Status, condition_gauges, state_of
+from sluicegate.proxy.status.status import Status, gauges_of, state_of
 
 
 class ServerState:
@@ -29,7 +29,7 @@ class ServerState:
     """
 
     def __init__(
-        self, config: Config, parts: ProxyParts, book: BrokerAddressBook, probes: ProbeResults, status: Status
+        self, config: Config, parts: ProxyParts, book: AddressBook, probes: ProbeResults, status: Status
     ) -> None:
         """`probes` contains the state of each broker in `book`."""
         self.config_generation = 1
@@ -67,10 +67,10 @@ class ServerState:
             self._parts.sessions.requests_in_flight(),
             config_generation=self.config_generation,
             gauges=self.connection_stats.gauges(),
-            conditions=condition_gauges(active),
+            conditions=gauges_of(active),
             clock_offset_seconds=None if self.clock_watch is None else self.clock_watch.offset_seconds,
-            topic_owners=find_topic_owners(counters, self._parts.rules.rulebook),
-            client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.file_policies.client_owners),
+            topic_owners=owners_of(counters, self._parts.rules.rulebook),
+            client_owners=self._parts.observer.client_owners(self._parts.rules.rulebook.in_file.client_owners),
         )
 
     def live_state(self, query: LiveQuery) -> LiveState:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sluicegate.proxy.network.daemon_thread import run_in_daemon_thread
+from sluicegate.proxy.network.daemon_thread import in_daemon_thread
 from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.shared_state import SharedState
 
@@ -25,13 +25,13 @@ class SettingsStore:
         self, changes: Sequence[SettingsChange], requester: Requester, report: Callable[[Failures], None]
     ) -> None:
         """Store changes, as `TopicSettings.commit` describes."""
-        task = asyncio.get_running_loop().create_task(self.store_changes(changes, requester))
+        task = asyncio.get_running_loop().create_task(self.stored(changes, requester))
         self._storing.add(task)
         task.add_done_callback(self._storing.discard)
         task.add_done_callback(lambda done: None if done.cancelled() else report(done.result()))
 
-    async def store_changes(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, StoreFailure]:
+    async def stored(self, changes: Sequence[SettingsChange], requester: Requester) -> dict[str, StoreFailure]:
         """Store changes in a thread. Return the failure of each topic whose change failed."""
         if self.shared is None:
             return dict.fromkeys((each.topic for each in changes), StoreFailure("the proxy is starting"))
-        return await run_in_daemon_thread(partial(self.shared.change_settings, changes, requester, CHANGE_SECONDS))
+        return await in_daemon_thread(partial(self.shared.change_settings, changes, requester, CHANGE_SECONDS))

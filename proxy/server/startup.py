@@ -13,11 +13,11 @@ from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.policy_history import PolicyReload
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS, Encode
-from sluicegate.proxy.reporting.events.violation_writer import FanOutSink, ViolationFile, ViolationSink
+from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks, ViolationFile, ViolationSink
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.server.announcing import make_announcer
+from sluicegate.proxy.server.announcing import announcement_of_proxy
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 from sluicegate.proxy.state.shared_state import SharedState
@@ -26,7 +26,7 @@ from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.telemetry import ExtraMissing, check_extra
 from sluicegate.proxy.telemetry.request_traces import RequestSummary
 from sluicegate.proxy.writing.dead_letter_writer import DeadLetterWriter
-from sluicegate.proxy.writing.topic_writer import ClientLibraryMissing, check_client_library
+from sluicegate.proxy.writing.topic_writer import ClientMissing, check_client
 from sluicegate.proxy.writing.violation_topic import ViolationTopic
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Outputs:
     def __init__(self, config: Config, counters: Counters, from_thread: Callable[..., Any]) -> None:
         """`counters` counts outcomes. `from_thread` runs a function on the event loop. Raises CannotStart."""
         if any(topic.quarantine is not None for topic in config.topics):
-            check_client_installed("quarantine")
+            check_may_write("quarantine")
         keep_seconds = min(_KEEP_SECONDS, config.limits.frame_timeout_seconds)
         self.quarantine, self.reports = WriteHealth(), WriteHealth()
         self.dead_letters = DeadLetterWriter(config.upstream, keep_seconds, from_thread, self.quarantine)
@@ -71,7 +71,7 @@ class Outputs:
     @property
     def keep_trace(self) -> Callable[[RequestSummary], None] | None:
         """A function that receives the traces of sampled requests, or None without tracing."""
-        return None if self._spans is None else self._spans.queue_span
+        return None if self._spans is None else self._spans.keep
 
     def push_metrics(self, config: Config, snapshot: Callable[[], Snapshot]) -> None:
         """Start pushing metrics if that is configured."""
@@ -83,7 +83,7 @@ class Outputs:
         await asyncio.gather(*(asyncio.to_thread(push.close) for push in pushes))
 
 
-def open_violation_sinks(config: Config, counters: Counters, health: WriteHealth) -> ViolationSink | None:
+def open_violations(config: Config, counters: Counters, health: WriteHealth) -> ViolationSink | None:
     """Open the configured sinks of violation events.
 
     Return None if there are none. `health` records the results of writes. Raises CannotStart.
@@ -92,19 +92,19 @@ def open_violation_sinks(config: Config, counters: Counters, health: WriteHealth
     sinks: list[ViolationSink] = []
     encode = ENCODINGS[keys.format]
     if keys.topic is not None:
-        check_client_installed("violations.topic")
+        check_may_write("violations.topic")
     if keys.file is not None:
         sinks.append(_open_file(Path(keys.file), keys, counters, health, encode))
     if keys.topic is not None:
         sinks.append(ViolationTopic(keys.topic, config.upstream, keys.queue_size, counters, health, encode))
-    return FanOutSink(sinks) if len(sinks) > 1 else next(iter(sinks), None)
+    return SeveralSinks(sinks) if len(sinks) > 1 else next(iter(sinks), None)
 
 
-def open_shared_state(
+def open_state(
     config: Config,
     enforcement: Enforcement,
     adopt_settings: AdoptSettings,
-    mark_settings_read: Callable[[], None],
+    settings_read: Callable[[], None],
     query: PolicyQuery,
     status: Status,
     health: WriteHealth,
@@ -112,14 +112,13 @@ def open_shared_state(
 ) -> SharedState | None:
     """Start reading `state.topic`. Return None if no such topic is configured.
 
-    The state takes effect on this event loop; `adopt_settings` puts changed topic settings in force.
-    `mark_settings_read` is called after the state was read for the first time. Changes of the state and of the policies
-    that `query` explains are written to the history. `snapshot` returns the counters that this proxy announces. Raises
-    CannotStart.
+    The state takes effect on this event loop; `adopt_settings` puts changed topic settings in force. `settings_read` is
+    called after the state was read for the first time. Changes of the state and of the policies that `query` explains
+    are written to the history. `snapshot` returns the counters that this proxy announces. Raises CannotStart.
     """
     if config.state is None:
         return None
-    check_client_installed("state.topic")
+    check_may_write("state.topic")
     loop = asyncio.get_running_loop()
 
     known = SettingsTable()
@@ -138,25 +137,25 @@ def open_shared_state(
 
     def on_read() -> None:
         with suppress(RuntimeError):  # the event loop is closed
-            loop.call_soon_threadsafe(mark_settings_read)
+            loop.call_soon_threadsafe(settings_read)
 
-    def record_reload(reload: PolicyReload) -> None:
-        shared.add_reload(reload.time_ms, reload.files_with_commits, dict(reload.changes or {}))
+    def write_down(reload: PolicyReload) -> None:
+        shared.add_reload(reload.time_ms, reload.named_files, dict(reload.changes or {}))
 
-    announcement = make_announcer(config, query, snapshot, status)
+    announcement = announcement_of_proxy(config, query, snapshot, status)
     shared = SharedState(
         config.state, config.upstream, proxy_name(config), adopt, status, health, announcement, on_read
     )
-    query.history.on_added = record_reload
+    query.history.on_added = write_down
     shared.start()
     return shared
 
 
-def check_client_installed(key: str) -> None:
+def check_may_write(key: str) -> None:
     """Check that the client library for `key` is installed. Raises CannotStart."""
     try:
-        check_client_library(key)
-    except ClientLibraryMissing as error:
+        check_client(key)
+    except ClientMissing as error:
         raise CannotStart(str(error)) from None
 
 
@@ -192,11 +191,11 @@ def metric_push(
     if otel is None or not otel.metrics:
         return None
     from sluicegate.proxy.admin.responses import all_metrics  # noqa: PLC0415  # only exports need it here
-    from sluicegate.proxy.telemetry.collector import Collector, create_resource  # noqa: PLC0415  # the extra `otel`
+    from sluicegate.proxy.telemetry.collector import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
     from sluicegate.proxy.telemetry.metric_push import MetricPush  # noqa: PLC0415  # the extra `otel`
 
     collect = partial(all_metrics, config, snapshot)
-    resource = create_resource(config, otel.service_name)
+    resource = resource_of(config, otel.service_name)
     return MetricPush(collect, Collector(otel), resource, otel.metrics_interval_seconds, counters, health)
 
 
@@ -205,7 +204,7 @@ def span_push(config: Config, counters: Counters, health: WriteHealth) -> "SpanP
     otel = config.otel
     if otel is None or not otel.traces_per_second:
         return None
-    from sluicegate.proxy.telemetry.collector import Collector, create_resource  # noqa: PLC0415  # the extra `otel`
+    from sluicegate.proxy.telemetry.collector import Collector, resource_of  # noqa: PLC0415  # the extra `otel`
     from sluicegate.proxy.telemetry.span_push import SpanPush  # noqa: PLC0415  # the extra `otel`
 
-    return SpanPush(Collector(otel), create_resource(config, otel.service_name), counters, health)
+    return SpanPush(Collector(otel), resource_of(config, otel.service_name), counters, health)

@@ -9,12 +9,12 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.network.daemon_thread import DaemonThread
 from sluicegate.proxy.reload.topic_policies import (
     CompiledTopicPolicies,
-    ConfiguredPolicies,
-    compile_topic_policies,
+    Configured,
+    topic_policies_of,
 )
 from sluicegate.proxy.server.first_read import FirstRead
 from sluicegate.proxy.server.settings_store import Commit
-from sluicegate.proxy.session.topic_settings import SettingRejection
+from sluicegate.proxy.session.topic_settings import SettingRefusal
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -30,7 +30,7 @@ _MOST_NAMED = 20
 class TopicPoliciesInForce:
     """One process's topic settings and their policies. Belongs to the event loop; any thread may read it."""
 
-    def __init__(self, rules: RulesInForce, configured: ConfiguredPolicies, status: Status, commit: Commit) -> None:
+    def __init__(self, rules: RulesInForce, configured: Configured, status: Status, commit: Commit) -> None:
         self._rules = rules
         self._status = status
         self.commit = commit
@@ -48,16 +48,16 @@ class TopicPoliciesInForce:
         self._values |= {topic: its for topic, its in changes.items() if its is not None}
         for topic in (topic for topic, its in changes.items() if its is None):
             self._values.pop(topic, None)
-        new = await self._compiling.do(lambda: compile_topic_policies(self.configured, changes))
+        new = await self._compiling.do(lambda: topic_policies_of(self.configured, changes))
         self._activate(self.compiled.with_changes(changes, new))
 
-    async def compile_all(self, configured: ConfiguredPolicies) -> CompiledTopicPolicies:
+    async def compile_all(self, configured: Configured) -> CompiledTopicPolicies:
         """Return another configuration's policies for all topics with settings."""
         values = dict(self._values)
         self._compiled_version = self._version
-        return await self._compiling.do(lambda: compile_topic_policies(configured, values))
+        return await self._compiling.do(lambda: topic_policies_of(configured, values))
 
-    def configure(self, configured: ConfiguredPolicies, compiled: CompiledTopicPolicies) -> None:
+    def configure(self, configured: Configured, compiled: CompiledTopicPolicies) -> None:
         """Put another configuration in force, with the policies that `compile_all` returned for it."""
         self.configured = configured
         self._activate(compiled)
@@ -69,11 +69,11 @@ class TopicPoliciesInForce:
         self._compiling.close()
 
     @property
-    def are_settings_known(self) -> bool:
+    def are_known(self) -> bool:
         """Whether the settings in the state topic are in force."""
         return self.first_read.is_done
 
-    def await_settings(self, report: Callable[[], None]) -> None:
+    def await_known(self, report: Callable[[], None]) -> None:
         """Call `report` when the settings in the state topic are in force, or after a few seconds from the start."""
         self.first_read.wait(report)
 
@@ -82,17 +82,17 @@ class TopicPoliciesInForce:
         its = self._values.get(topic)
         return {} if its is None else its.values
 
-    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def keys_of(self, topic: str) -> Sequence[SettingKey]:
         """Return the keys that a topic's owners may set."""
         return [SETTING_KEYS[name] for name in delegated_keys(self.configured.config.topic_policies, topic)]
 
-    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
+    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks."""
         known, delegated = self.settings_of(topic), delegated_keys(self.configured.config.topic_policies, topic)
         # An unchanged setting whose key is no longer delegated does not prevent changes of others.
         new = {name: value for name, value in values.items() if name in delegated or known.get(name) != value}
         if sum(len(name) + len(value) for name, value in new.items()) > MOST_CHARACTERS:
-            return SettingRejection(
+            return SettingRefusal(
                 ErrorCode.INVALID_CONFIG,
                 f"the sluicegate settings of {topic} have more than {MOST_CHARACTERS} characters in total",
             )
@@ -102,16 +102,16 @@ class TopicPoliciesInForce:
             its = self.configured
             policy_by_settings(its.config, topic, new, its.file.place_of(topic), its.maker, its.source)
         except NotDelegated as error:
-            return SettingRejection(ErrorCode.POLICY_VIOLATION, f"{error.key}: {error}")
+            return SettingRefusal(ErrorCode.POLICY_VIOLATION, f"{error.key}: {error}")
         except SettingUnusable as error:
-            return SettingRejection(
+            return SettingRefusal(
                 ErrorCode.INVALID_CONFIG, f"Invalid value {_shown(new, error.key)} for {error.key}: {error}"
             )
         return None
 
     def _activate(self, compiled: CompiledTopicPolicies) -> None:
         self.compiled = compiled
-        self._rules.adopt(self.configured.file.with_topic_policies(compiled.policies, compiled.rules_name_principals))
+        self._rules.adopt(self.configured.file.with_topics(compiled.policies, compiled.rules_name_principals))
         problems = self.compiled.problems
         named = dict(list(problems.items())[:_MOST_NAMED])
         if len(problems) > len(named):

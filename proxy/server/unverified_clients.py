@@ -26,7 +26,7 @@ class UnverifiedClients:
     def end_round(self) -> None:
         """End the round and report its counts."""
         found, self._round = self._round, Counter()
-        if self._rules.rulebook.file_policies.depends_on_principal:
+        if self._rules.rulebook.in_file.names_principals:
             for doubt, connections in found.items():
                 detail = f"{connections} connections: {doubt.reason}; {doubt.advice}"
                 self._status.begin(Condition.PRINCIPAL_UNVERIFIED, detail, doubt.value)

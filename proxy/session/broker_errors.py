@@ -14,7 +14,7 @@ from functools import cache
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
-from sluicegate.protocol.response_walks import error_code_position, error_codes_in
+from sluicegate.protocol.response_walks import code_at, codes_in
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import WALKED, InFlightRequest
 from sluicegate.proxy.session.reports import BrokerErrorSink
@@ -23,16 +23,16 @@ _CODE_BYTES = 2
 _MOST_WALKED_BYTES = 4096
 
 
-def expect_error_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFlightRequest:
+def expect_code(in_flight: InFlightRequest, api_key: int, version: int) -> InFlightRequest:
     """Make the proxy read the error codes in the response to `in_flight`, and return `in_flight`."""
     in_flight.api_key = api_key
     in_flight.version = version
-    in_flight.error_code_position = response_error_code_position(api_key, version)
+    in_flight.code_at = code_position(api_key, version)
     return in_flight
 
 
 @cache
-def response_error_code_position(api_key: int, version: int) -> int:
+def code_position(api_key: int, version: int) -> int:
     """Return the byte position of the error code in a response's frame.
 
     The result is WALKED if the response has several codes, and 0 if none is read.
@@ -41,7 +41,7 @@ def response_error_code_position(api_key: int, version: int) -> int:
         return WALKED
     if api_key == ApiKey.FIND_COORDINATOR:
         return 0  # the code that rewrites the response reports them
-    at = error_code_position(api_key, version)
+    at = code_at(api_key, version)
     return 0 if at is None else CORRELATION_ID_BYTES + APIS[api_key].response_header_version(version) + at
 
 
@@ -54,13 +54,13 @@ class BrokerErrors:
         self._identity = identity
         self._counts = counts
 
-    def count_error(self, api_key: int, code: int) -> None:
+    def responded(self, api_key: int, code: int) -> None:
         """Count an error code."""
-        self._counts.count_broker_error(self._identity, api_key, code)
+        self._counts.broker_error(self._identity, api_key, code)
 
     def read(self, in_flight: InFlightRequest, frame: bytes | bytearray | memoryview) -> None:
         """Count the error codes in a response, or in the beginning of a response. `frame` has no size prefix."""
-        at = in_flight.error_code_position
+        at = in_flight.code_at
         if at > 0:
             code = (
                 int.from_bytes(frame[at : at + _CODE_BYTES], "big", signed=True)
@@ -68,16 +68,16 @@ class BrokerErrors:
                 else 0
             )
             if code != 0:
-                self.count_error(in_flight.api_key, code)
+                self.responded(in_flight.api_key, code)
         elif at == WALKED:
             api_key, version = in_flight.api_key, in_flight.version
             head = frame if isinstance(frame, bytearray) else bytes(frame[:_MOST_WALKED_BYTES])
             with suppress(MalformedMessage):  # the handler of this response rejects it
                 body_at = response_body_at(head, APIS[api_key].response_header_version(version))
-                self.count_error_codes(api_key, error_codes_in(api_key, version, head, body_at))
+                self.count_codes(api_key, codes_in(api_key, version, head, body_at))
 
-    def count_error_codes(self, api_key: int, codes: Iterable[int]) -> None:
+    def count_codes(self, api_key: int, codes: Iterable[int]) -> None:
         """Count a response's distinct error codes, except 0 (no error)."""
         for code in codes:
             if code != 0:
-                self.count_error(api_key, code)
+                self.responded(api_key, code)

@@ -4,7 +4,7 @@ cimport cython
 from sluicegate.protocol.framing cimport FrameReader
 
 
-cdef class SharedBufferOutlet:
+cdef class DirectOutlet:
     cdef int put(self, const char *data, Py_ssize_t size) except -1
 
 
@@ -37,8 +37,8 @@ cdef class Connection:
 
     cpdef write(self, object data)
 
-    @cython.locals(outlet=SharedBufferOutlet)
-    cdef int send_from_buffer(self, const char *data, Py_ssize_t size) except -1
+    @cython.locals(outlet=DirectOutlet)
+    cdef int pass_on(self, const char *data, Py_ssize_t size) except -1
 
     cpdef get_buffer(self, object sizehint)
 

@@ -11,11 +11,11 @@ frame is read into its own buffer.
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import FrameReader
 from sluicegate.proxy.session.outlets import (
     DescribePeer,
-    EventLoopFunctions,
+    LoopCalls,
     PeerInfo,
     Timer,
     Transport,
@@ -31,13 +31,13 @@ class ConnectionOwner(Protocol):
     def on_open(self, connection: "Connection") -> None:
         """Called when the connection is open."""
 
-    def on_read_complete(self, connection: "Connection") -> None:
+    def on_bytes_taken(self, connection: "Connection") -> None:
         """Called when all arrived bytes were read, or when a pause has stopped reading.
 
         Not called if the reader is settled.
         """
 
-    def on_sender_error(self, connection: "Connection", error: ProtocolViolation) -> None:
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None:
         """Called when the peer violated the protocol."""
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None:
@@ -49,7 +49,7 @@ class ConnectionOwner(Protocol):
     def on_lost(self, connection: "Connection", error: Exception | None) -> None:
         """Called when the connection is closed."""
 
-    def on_write_buffer_changed(self, connection: "Connection", full: bool) -> None:
+    def on_full(self, connection: "Connection", full: bool) -> None:
         """Called when the write buffer is full (True), or has enough room again (False)."""
 
 
@@ -59,9 +59,9 @@ class _NoOwner:
     def on_open(self, connection: "Connection") -> None:
         connection.abort()
 
-    def on_read_complete(self, connection: "Connection") -> None: ...
+    def on_bytes_taken(self, connection: "Connection") -> None: ...
 
-    def on_sender_error(self, connection: "Connection", error: ProtocolViolation) -> None: ...
+    def on_sender_error(self, connection: "Connection", error: SenderError) -> None: ...
 
     def on_internal_error(self, connection: "Connection", error: Exception) -> None: ...
 
@@ -69,7 +69,7 @@ class _NoOwner:
 
     def on_lost(self, connection: "Connection", error: Exception | None) -> None: ...
 
-    def on_write_buffer_changed(self, connection: "Connection", full: bool) -> None: ...
+    def on_full(self, connection: "Connection", full: bool) -> None: ...
 
 
 _NO_OWNER = _NoOwner()
@@ -80,7 +80,7 @@ _NOBODY = PeerInfo("?", "?")
 _Write = Callable[[bytes | bytearray | memoryview], None]
 
 
-class SharedBufferOutlet:
+class DirectOutlet:
     """A transport that accepts bytes from a shared buffer without a new bytes object, for example a native socket."""
 
     def put(self, data: bytes, size: int) -> None:
@@ -97,7 +97,7 @@ class Connection:
         reader: FrameReader,
         shared_buffer: memoryview,
         describe_peer: DescribePeer,
-        loop: EventLoopFunctions,
+        loop: LoopCalls,
     ) -> None:
         """`shared_buffer` is the read buffer while no frame is gathered.
 
@@ -136,14 +136,14 @@ class Connection:
         return self._transport is not None
 
     @property
-    def is_mid_frame(self) -> bool:
+    def mid_frame(self) -> bool:
         """Whether part of a frame has been received."""
-        return self._reader.is_mid_frame
+        return self._reader.mid_frame
 
     @property
-    def is_mid_streamed_frame(self) -> bool:
+    def mid_pass(self) -> bool:
         """Whether part of a frame has been forwarded."""
-        return self._reader.is_mid_streamed_frame
+        return self._reader.mid_pass
 
     @property
     def is_gathering(self) -> bool:
@@ -151,22 +151,22 @@ class Connection:
         return self._reader.is_gathering
 
     @property
-    def gathered_part(self) -> memoryview | None:
+    def begun(self) -> memoryview | None:
         """The bytes of a partly gathered frame that have arrived, or None if there are none.
 
         Callers must not keep them.
         """
-        return self._reader.gathered_part()
+        return self._reader.begun()
 
     @property
-    def unread_bytes(self) -> bytes:
+    def unread(self) -> bytes:
         """The bytes that have arrived and wait for a pause to end."""
         return self._backlog
 
     @property
-    def complete_frame_count(self) -> int:
+    def frames_ended(self) -> int:
         """The number of complete frames."""
-        return self._reader.complete_frame_count
+        return self._reader.frames_ended
 
     @property
     def is_paused(self) -> bool:
@@ -188,16 +188,16 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.writelines(parts)
 
-    def send_from_buffer(self, data: bytes, size: int) -> None:
+    def pass_on(self, data: bytes, size: int) -> None:
         """Send data[:size] from a read buffer. The bytes are copied only if the system does not accept them now."""
         transport: object = self._transport
-        if isinstance(transport, SharedBufferOutlet):
+        if isinstance(transport, DirectOutlet):
             outlet = transport
             outlet.put(data, size)
         else:
             self.write(data[:size])
 
-    def set_shared_read_buffer(self, shared_buffer: memoryview) -> None:
+    def read_into(self, shared_buffer: memoryview) -> None:
         """Replace the shared read buffer. Must not be called while a frame is gathered."""
         self._shared = shared_buffer
 
@@ -241,7 +241,7 @@ class Connection:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write_eof()
 
-    def set_pause_listener(self, listener: PauseListener) -> None:
+    def report_pauses(self, listener: PauseListener) -> None:
         """Call `listener` at the start and the end of each pause."""
         self._listener = listener
 
@@ -268,9 +268,9 @@ class Connection:
             self._continue()
         elif not self._resume_scheduled:
             self._resume_scheduled = True
-            self._loop.schedule_fairly(self._continue, self.address)
+            self._loop.later(self._continue, self.address)
 
-    def resume_immediately(self, reason: PauseReason) -> None:
+    def resume_now(self, reason: PauseReason) -> None:
         """Remove a pause reason and read the backlog immediately.
 
         Only for callers in their own loop iteration.
@@ -332,12 +332,12 @@ class Connection:
         try:
             if self._into_frame:
                 self._into_frame = False
-                self._reader.process_gathered_bytes(nbytes)
+                self._reader.gathered(nbytes)
             else:
                 self._receive(self._shared, nbytes)
             if not self._reader.settled:
-                self._owner.on_read_complete(self)
-        except ProtocolViolation as error:
+                self._owner.on_bytes_taken(self)
+        except SenderError as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
             self._owner.on_internal_error(self, error)
@@ -355,7 +355,7 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._backlog = b""
-        self._reader.discard_partial_frame()
+        self._reader.drop()
         self._transport = None  # drop it, because a TLS transport has large buffers
         self._write, self._is_closing = discard_output, is_gone
         if self._close_timer is not None:
@@ -367,11 +367,11 @@ class Connection:
 
     def pause_writing(self) -> None:
         self.is_full = True
-        self._owner.on_write_buffer_changed(self, True)
+        self._owner.on_full(self, True)
 
     def resume_writing(self) -> None:
         self.is_full = False
-        self._owner.on_write_buffer_changed(self, False)
+        self._owner.on_full(self, False)
 
     def _receive(self, data: memoryview, end: int) -> None:
         """Pass data[:end] to the reader. Bytes that a pause leaves unread are added to the backlog."""
@@ -385,8 +385,8 @@ class Connection:
         self._taking = True
         try:
             self._receive(memoryview(backlog), len(backlog))
-            self._owner.on_read_complete(self)
-        except ProtocolViolation as error:
+            self._owner.on_bytes_taken(self)
+        except SenderError as error:
             self._owner.on_sender_error(self, error)
         except Exception as error:
             self._owner.on_internal_error(self, error)

@@ -28,7 +28,7 @@ _STILL_ARRIVING = (
 
 
 @dataclass(frozen=True, slots=True)
-class OverdueWait:
+class Overdue:
     """A wait that exceeded its limit. `limit` is the configuration key, and `text` describes the wait."""
 
     limit: str
@@ -82,7 +82,7 @@ class _Arrival:
         self._request: Hashable | None = None
         self._counted = self._steps = 0
 
-    def seconds_below_minimum_rate(self, request: Hashable | None, arrived: int, now: float) -> float:
+    def seconds_too_slow(self, request: Hashable | None, arrived: int, now: float) -> float:
         """Return for how many seconds a partial request has received fewer than `least_bytes` further bytes."""
         if request != self._request:
             self._request, self._counted = request, arrived
@@ -106,32 +106,32 @@ class Deadlines:
         self._pressed_bytes = 0
         self._moved = 0
 
-    def overdue_wait(self, snapshot: DeadlineSnapshot, now: float) -> OverdueWait | None:
+    def overdue(self, snapshot: DeadlineSnapshot, now: float) -> Overdue | None:
         """Return the wait that is overdue at `now` (monotonic), or None."""
         most = self._frame_seconds
         moves, self._moved = snapshot.moved != self._moved, snapshot.moved
-        if self._request.seconds_below_minimum_rate(snapshot.request, snapshot.arrived, now) > most:
+        if self._request.seconds_too_slow(snapshot.request, snapshot.arrived, now) > most:
             text = (
                 f"a request has not arrived completely, and less than {self._least_bytes} bytes of it "
                 f"came in {most:g} s"
             )
-            return OverdueWait(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
+            return Overdue(FRAME_SECONDS, text + (_STILL_ARRIVING if moves else ""))
         if self._is_slow(snapshot.held_of_request, now):
             text = "a request arrived so slowly that other clients had to wait for its memory"
-            return OverdueWait(GATHERED_BYTES, text)
+            return Overdue(GATHERED_BYTES, text)
         if self._response.seconds_unchanged(snapshot.response, now) > most:
-            return OverdueWait(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
+            return Overdue(FRAME_SECONDS, f"the broker sent nothing more of a response for {most:g} s")
         if self._dealt_with.seconds_unchanged(snapshot.dealt_with, now) > 2 * most:
-            return OverdueWait(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
+            return Overdue(FRAME_SECONDS, f"a request was not processed within {2 * most:g} s")
         if (lasts := self._unsent.seconds_unchanged(snapshot.unsent, now)) > (
             most if snapshot.other_connections_wait else 2 * most
         ):
-            return OverdueWait(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
+            return Overdue(FRAME_SECONDS, f"the broker read nothing of a request for {lasts:.0f} s")
         if self._unread.seconds_unchanged(snapshot.unread, now) > _UNREAD_SECONDS:
             text = "the client does not read a response, and other clients wait for the memory of the response"
-            return OverdueWait(GATHERED_BYTES, text)
+            return Overdue(GATHERED_BYTES, text)
         if self._idle.seconds_unchanged(snapshot.moved, now) > self._idle_seconds:
-            return OverdueWait(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
+            return Overdue(IDLE_SECONDS, f"nothing was sent in either direction for {self._idle_seconds:g} s")
         return None
 
     def _is_slow(self, held: int | None, now: float) -> bool:
@@ -153,7 +153,7 @@ class RequestWaits(Protocol):
     """A client's waiting requests, and the waits that they cause for other connections."""
 
     @property
-    def blocks_other_connections(self) -> bool: ...
+    def holds_what_others_wait_for(self) -> bool: ...
 
     @property
     def other_connections_wait(self) -> bool: ...
@@ -166,27 +166,23 @@ class ResponseWaits(Protocol):
     def other_connections_wait(self) -> bool: ...
 
 
-def take_deadline_snapshot(
-    client: Connection,
-    broker: Connection,
-    requests: RequestWaits,
-    responses: ResponseWaits,
-    waiting_request_number: int | None,
+def snapshot_of(
+    client: Connection, broker: Connection, requests: RequestWaits, responses: ResponseWaits, busy_with: int | None
 ) -> DeadlineSnapshot:
     """Return a session's current waits.
 
-    `waiting_request_number` is the number of the request that the proxy is handling, or None if there is none.
+    `busy_with` is the number of the request that the proxy is handling, or None if there is none.
     """
     response: tuple[bool, int] | None = None
-    if broker.is_mid_frame and not broker.is_paused:
-        response = (True, broker.complete_frame_count) if broker.is_gathering else (False, broker.bytes_in)
+    if broker.mid_frame and not broker.is_paused:
+        response = (True, broker.frames_ended) if broker.is_gathering else (False, broker.bytes_in)
     # If a quota pauses the client, its request's deadline starts when reading resumes.
     waits = PauseReason.QUOTA in client.pause_reasons or PauseReason.QUOTA_QUEUE in client.pause_reasons
     return DeadlineSnapshot(
-        request=client.complete_frame_count if client.is_mid_frame and not waits else None,
-        held_of_request=client.bytes_in if requests.blocks_other_connections and not waits else None,
+        request=client.frames_ended if client.mid_frame and not waits else None,
+        held_of_request=client.bytes_in if requests.holds_what_others_wait_for and not waits else None,
         response=response,
-        dealt_with=waiting_request_number,
+        dealt_with=busy_with,
         unsent=broker.unsent_bytes if broker.is_full else None,
         other_connections_wait=requests.other_connections_wait,
         unread=client.unsent_bytes if client.is_full and responses.other_connections_wait else None,
@@ -207,7 +203,7 @@ class ConnectionAge:
         self._most = None if most is None else most * (1 + _AGE_JITTER * chance())
         self._began: float | None = None
 
-    def is_max_age_reached(self, now: float) -> bool:
+    def is_reached(self, now: float) -> bool:
         """Return whether the connection is older than its maximum age. The first call starts the measurement."""
         if self._most is None:
             return False

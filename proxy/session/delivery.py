@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sluicegate.protocol.framing import Parts, build_frame, size_prefix
+from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
@@ -14,7 +14,7 @@ _TRACED_BYTES = 65_536
 _JOINED_BYTES = 65_536
 
 
-class ResponseDelivery:
+class Delivery:
     """Sends one session's responses.
 
     When it reaches a request that closes the connection, it calls `finish` to end the session.
@@ -34,36 +34,36 @@ class ResponseDelivery:
         self._finish = finish
         self._trace = trace
 
-    def respond_in_turn(self, in_flight: InFlightRequest) -> None:
+    def in_turn(self, in_flight: InFlightRequest) -> None:
         """Queue a request to which the proxy itself responds."""
         self._queue.add(in_flight)
-        self.send_ready_responses()
+        self.flush_ready()
 
-    def close_after_earlier_responses(self, reason: str) -> None:
+    def close_in_turn(self, reason: str) -> None:
         """Close the connection after the responses to all earlier requests. `reason` is for the trace."""
         if self._trace is not None:
-            self._trace.record_end_cause(f"proxy: {reason}")
+            self._trace.session_ending(f"proxy: {reason}")
         self._client.pause(PauseReason.DRAINING)
-        self.respond_in_turn(InFlightRequest(closes=True))
+        self.in_turn(InFlightRequest(closes=True))
 
-    def send_ready_responses(self) -> None:
+    def flush_ready(self) -> None:
         """Send all responses whose turn has come, unless a broker's response has been sent in part."""
-        if self._broker.is_mid_frame:
+        if self._broker.mid_frame:
             return
-        while (in_flight := self._queue.pop_if_ready()) is not None:
+        while (in_flight := self._queue.pop_ready()) is not None:
             if in_flight.closes:
                 self._finish()
                 return
             if in_flight.response is not None:
-                self.deliver_response((in_flight.response,))
+                self.deliver((in_flight.response,))
 
-    def deliver_response(self, response: Parts) -> None:
+    def deliver(self, response: Parts) -> None:
         """Send the client a gathered response or one of the proxy's own."""
         size = sum(map(len, response))
         if self._trace is not None:
-            self._trace.trace_response(_head_of(response), size)
+            self._trace.response_sent(_head_of(response), size)
         if size <= _JOINED_BYTES:
-            self._client.write(build_frame(*response))
+            self._client.write(frame_of(*response))
         else:
             self._client.write_parts((size_prefix(response), *response))
 

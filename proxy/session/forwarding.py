@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Any, Protocol
 
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.framing import Parts, build_frame, size_prefix
+from sluicegate.protocol.framing import Parts, frame_of, size_prefix
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 
 _SIZE = Struct(">i")
@@ -24,7 +24,7 @@ class BrokerOutlet(Protocol):
     def has_sent_all(self) -> bool: ...
 
 
-class RequestForwarder:
+class Forwarding:
     """Forwards one session's requests. Frames return to `pool` after the system has accepted their bytes."""
 
     def __init__(
@@ -36,7 +36,7 @@ class RequestForwarder:
         self._call_soon = call_soon
         self._sent: list[bytearray] = []
 
-    def forward_produce_request(self, frame: bytearray, in_flight: InFlightRequest | None) -> None:
+    def produce(self, frame: bytearray, in_flight: InFlightRequest | None) -> None:
         """Send a Produce request unchanged. `in_flight` is None if the request gets no response (acks=0)."""
         if in_flight is not None:
             self._queue.add(in_flight)
@@ -48,16 +48,16 @@ class RequestForwarder:
         if len(self._sent) == 1:
             self._call_soon(self._recycle)
 
-    def expect_response_to(self, in_flight: InFlightRequest) -> None:
+    def expect(self, in_flight: InFlightRequest) -> None:
         """Queue a request that is forwarded as it arrives."""
         self._queue.add(in_flight)
 
-    def forward_frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:
+    def frame(self, frame: bytearray | bytes, in_flight: InFlightRequest) -> None:
         """Send any other request in one write."""
         self._queue.add(in_flight)
-        self._broker.write(build_frame(frame))
+        self._broker.write(frame_of(frame))
 
-    def forward_parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], before: Parts = ()) -> None:
+    def parts(self, parts: Parts, in_flight: Sequence[InFlightRequest], before: Parts = ()) -> None:
         """Send a changed request. `before` consists of complete frames from the proxy itself, which are sent first."""
         for each in in_flight:
             self._queue.add(each)

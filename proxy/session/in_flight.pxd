@@ -13,7 +13,7 @@ cdef class InFlightRequest:
     cdef public double sent_at
     cdef public int api_key
     cdef public int stands_for
-    cdef public int error_code_position
+    cdef public int code_at
     cdef public int version
     cdef public object ended
     cdef public object sender
@@ -40,13 +40,13 @@ cdef class InFlightQueue:
     @cython.locals(in_flight=InFlightRequest)
     cpdef InFlightRequest awaited(self)
 
-    cpdef InFlightRequest newest_request(self)
+    cpdef InFlightRequest newest(self)
 
-    cpdef bint is_oldest_ready(self) except -1
+    cpdef bint is_ready(self) except -1
 
-    cpdef InFlightRequest pop_if_awaited(self)
+    cpdef InFlightRequest pop_awaited(self)
 
-    cpdef InFlightRequest pop_if_ready(self)
+    cpdef InFlightRequest pop_ready(self)
 
     @cython.locals(in_flight=InFlightRequest)
     cpdef InFlightRequest pop(self)

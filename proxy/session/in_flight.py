@@ -21,7 +21,7 @@ ANY_CORRELATION_ID = -(1 << 40)
 WALKED = -1
 """Takes the place of an error code's position if a response has several codes.
 
-`sluicegate.protocol.response_walks.error_codes_in` finds them all.
+`sluicegate.protocol.response_walks.codes_in` finds them all.
 """
 
 # The initial capacity, which is enough for most connections. Capacities are powers of two.
@@ -40,9 +40,9 @@ class InFlightRequest:
     `produce_version` is the version of a Produce request that was forwarded unchanged and whose response may name
     brokers. It is 0 for all other requests. `sent_at` (s) is set if the broker's response time is measured
     (`sluicegate.proxy.session.request_clock`). `stands_for` is the number of requests that the measurement represents,
-    or 0 if there is none. `error_code_position` is the position of the error code in the response's frame, WALKED if
-    the response has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the
-    session ends before a response arrives, `ended` is called instead of `finish`.
+    or 0 if there is none. `code_at` is the position of the error code in the response's frame, WALKED if the response
+    has several codes, or 0 if no code is read. If it is WALKED, `version` is the request's version. If the session ends
+    before a response arrives, `ended` is called instead of `finish`.
 
     The last three attributes belong to Produce requests on the fast path. `batches` is the number of validated batches,
     which are counted for `sender` and `topics`. `topics` is a BatchTally, or a list of pairs of a BatchTally and its
@@ -65,14 +65,14 @@ class InFlightRequest:
         self.sent_at = 0.0
         self.api_key = 0
         self.stands_for = 0
-        self.error_code_position = 0
+        self.code_at = 0
         self.version = produce_version
         self.ended: Callable[[], None] | None = None
         self.sender: Any = None
         self.topics: Any = None
         self.batches = 0
 
-    def set_response_finisher(self, finish: Finish) -> None:
+    def finish_with(self, finish: Finish) -> None:
         """Set the function that finishes the response, which is then no longer forwarded unchanged."""
         self.finish = finish
         self.produce_version = 0
@@ -133,27 +133,27 @@ class InFlightQueue:
         self._ring = [None] * _FEWEST
 
     def awaited(self) -> InFlightRequest | None:
-        """Return the request that `pop_if_awaited` would return, without removing it."""
+        """Return the request that `pop_awaited` would return, without removing it."""
         if self.count == 0:
             return None
         in_flight = self._ring[self._first]
         return None if in_flight is None or in_flight.response is not None or in_flight.closes else in_flight
 
-    def newest_request(self) -> InFlightRequest | None:
+    def newest(self) -> InFlightRequest | None:
         """Return the newest request. The queue must not be empty."""
         return self._ring[(self._first + self.count - 1) & self._last_place]
 
-    def is_oldest_ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether the oldest request waits only for its turn."""
         return self.count > 0 and self.awaited() is None
 
-    def pop_if_awaited(self) -> InFlightRequest | None:
+    def pop_awaited(self) -> InFlightRequest | None:
         """Remove and return the oldest request if it awaits the broker's next response. Otherwise return None."""
         return None if self.awaited() is None else self.pop()
 
-    def pop_if_ready(self) -> InFlightRequest | None:
+    def pop_ready(self) -> InFlightRequest | None:
         """Remove and return the oldest request if it waits only for its turn. Otherwise return None."""
-        return self.pop() if self.is_oldest_ready() else None
+        return self.pop() if self.is_ready() else None
 
     def pop(self) -> InFlightRequest | None:
         """Remove and return the oldest request. The queue must not be empty."""

@@ -72,4 +72,4 @@ class InFlightLimit:
 
 def must_keep_reading(client: Connection, queue: InFlightQueue) -> bool:
     """Return whether one of the client's requests is forwarded only in part, so that the broker cannot respond yet."""
-    return client.is_mid_streamed_frame and len(queue) <= 1
+    return client.mid_pass and len(queue) <= 1

@@ -1,6 +1,6 @@
 """The configuration keys of limits on connections, as log lines and metrics show them."""
 
-from sluicegate.protocol.errors import FrameSizeError, ProtocolViolation, RequestTooLarge, TooManyRecords
+from sluicegate.protocol.errors import FrameSizeError, RequestTooLarge, SenderError, TooManyRecords
 
 ALLOWED_NAMES = "listen.tls.allowed_names"
 MAPPING_RULES = "listen.ssl.principal.mapping.rules"
@@ -18,7 +18,7 @@ REQUEST_PARTITIONS = "limits.max_request_partitions"
 REQUEST_RECORDS = "limits.max_request_records"
 
 
-def exceeded_limit_key(error: ProtocolViolation) -> str | None:
+def limit_of(error: SenderError) -> str | None:
     """Return the configuration key of the limit that the peer exceeded, or None if the error has another reason."""
     if isinstance(error, RequestTooLarge):
         return REQUEST_PARTITIONS

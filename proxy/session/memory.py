@@ -28,7 +28,7 @@ def new_read_buffer() -> memoryview:
     return memoryview(bytearray(READ_BUFFER_BYTES))
 
 
-def client_frames_buffer(read_buffer: memoryview) -> memoryview:
+def frames_part(read_buffer: memoryview) -> memoryview:
     """Return the part of the buffer for reading from clients.
 
     The rest of a larger frame is read into a separate buffer.
@@ -36,12 +36,12 @@ def client_frames_buffer(read_buffer: memoryview) -> memoryview:
     return read_buffer[:_FRAMES_BYTES]
 
 
-def broker_responses_buffer(read_buffer: memoryview) -> memoryview:
+def responses_part(read_buffer: memoryview) -> memoryview:
     """Return the part of the buffer for reading from brokers."""
     return read_buffer[:_RESPONSES_BYTES]
 
 
-def first_requests_buffer(read_buffer: memoryview) -> memoryview:
+def first_requests_part(read_buffer: memoryview) -> memoryview:
     """Return the part of the buffer that is used until it is known whether a quota pauses the client."""
     return read_buffer[:_FIRST_REQUESTS_BYTES]
 
@@ -56,8 +56,8 @@ class MemoryShare:
         self.total_bytes = total_bytes
         self._free = total_bytes
         self._call_soon = call_soon
-        self._waiting: deque[MemoryReservation] = deque()
-        self._beyond: MemoryReservation | None = None
+        self._waiting: deque[Gathering] = deque()
+        self._beyond: Gathering | None = None
         self._waking = False
 
     @property
@@ -66,14 +66,14 @@ class MemoryShare:
         return self.total_bytes - self._free
 
     @property
-    def has_waiting_connections(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether a connection waits for bytes of this share."""
         return len(self._waiting) > 0
 
-    def take(self, who: "MemoryReservation", size: int) -> bool:
+    def take(self, who: "Gathering", size: int) -> bool:
         """Reserve `size` bytes for `who`.
 
-        Return True if they are reserved now. Otherwise `add_granted_bytes` of `who` is called later.
+        Return True if they are reserved now. Otherwise `add_granted` of `who` is called later.
         """
         if (not self._waiting and size <= self._free) or who is self._beyond:
             self._free -= size
@@ -82,7 +82,7 @@ class MemoryShare:
         self._wake()
         return False
 
-    def release(self, who: "MemoryReservation", size: int) -> None:
+    def release(self, who: "Gathering", size: int) -> None:
         """Free reserved bytes. The connection that has waited longest is served first."""
         self._free += size
         if who is self._beyond:
@@ -90,7 +90,7 @@ class MemoryShare:
         if self._waiting:
             self._wake()
 
-    def forget(self, who: "MemoryReservation") -> None:
+    def forget(self, who: "Gathering") -> None:
         """Remove a connection from the line."""
         if who in self._waiting:
             self._waiting.remove(who)
@@ -113,12 +113,12 @@ class MemoryShare:
                 self._beyond = first
             self._waiting.popleft()
             self._free -= first.wanted
-            first.add_granted_bytes()
+            first.add_granted()
         if self._waiting:
             self._wake()
 
 
-class MemoryReservation:
+class Gathering:
     """The bytes that one direction of a connection holds. `when_granted` is called when a wait has ended."""
 
     def __init__(self, share: MemoryShare, when_granted: Callable[[], None]) -> None:
@@ -135,7 +135,7 @@ class MemoryReservation:
         self.wanted = more
         return False
 
-    def add_granted_bytes(self) -> None:
+    def add_granted(self) -> None:
         """Add the requested bytes, which are now reserved."""
         self.held += self.wanted
         self.wanted = 0
@@ -153,7 +153,7 @@ class MemoryReservation:
             self.wanted = 0
             self._share.forget(self)
 
-    def free_all_memory(self) -> None:
+    def leave(self) -> None:
         """Free everything, because the connection is closed."""
         self.stop_waiting()
         self.settle()
@@ -167,13 +167,13 @@ class MemoryReservation:
     @property
     def other_connections_wait(self) -> bool:
         """Whether other connections wait for bytes of the same share."""
-        return self._share.has_waiting_connections
+        return self._share.is_spent
 
 
 def _nobody_waits() -> None: ...
 
 
-class FrameMemoryBudget:
+class GatherBudget:
     """A proxy's shares of the budget. Of `total_bytes`, `frame_bytes` are kept for one frame beyond its share."""
 
     def __init__(self, total_bytes: int, frame_bytes: int, call_soon: Callable[[Callable[[], None]], Any]) -> None:

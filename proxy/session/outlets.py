@@ -76,16 +76,16 @@ class Timer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EventLoopFunctions:
+class LoopCalls:
     """Functions of the event loop.
 
-    `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `schedule_fairly` runs
-    it in a fair order among client addresses (`Pacer`).
+    `call_soon` runs a function in a later iteration, and `call_later` after a number of seconds. `later` runs it in a
+    fair order among client addresses (`Pacer`).
     """
 
     call_soon: Callable[..., Any]
     call_later: Callable[[float, Callable[[], None]], Timer]
-    schedule_fairly: Callable[[Callable[[], None], str], None]
+    later: Callable[[Callable[[], None], str], None]
 
 
 class CompletionFuture(Protocol):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.outlets import EventLoopFunctions
+from sluicegate.proxy.session.outlets import LoopCalls
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # The event loop should poll its sockets at least every two of these intervals.
@@ -53,7 +53,7 @@ class LoopLateness:
         self._since = self._now()
 
 
-class LatenessChecker(Protocol):
+class ReportsLateness(Protocol):
     """Reports how long the event loop has been busy (`LoopLateness`)."""
 
     times_late: int
@@ -73,7 +73,7 @@ class Pacer:
     """
 
     def __init__(
-        self, call_soon: Callable[[Callable[[], None]], Any], lateness: LatenessChecker, most_steps: int = _MOST_STEPS
+        self, call_soon: Callable[[Callable[[], None]], Any], lateness: ReportsLateness, most_steps: int = _MOST_STEPS
     ) -> None:
         self._call_soon = call_soon
         self._lateness = lateness
@@ -82,7 +82,7 @@ class Pacer:
         self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
         self._waiting = 0
 
-    def schedule_fairly(self, step: Callable[[], None], address: str = "") -> None:
+    def later(self, step: Callable[[], None], address: str = "") -> None:
         """Schedule a step in the turn of `address`. The step never runs within this call."""
         self._lines.setdefault(address, deque()).append(step)
         self._waiting += 1
@@ -119,7 +119,7 @@ class Pacer:
 class SessionTurns:
     """Makes one session wait for others. Sessions take turns by client address."""
 
-    def __init__(self, lateness: LatenessChecker, loop: EventLoopFunctions, client: Connection) -> None:
+    def __init__(self, lateness: ReportsLateness, loop: LoopCalls, client: Connection) -> None:
         self._lateness = lateness
         self._loop = loop
         self._client = client
@@ -128,7 +128,7 @@ class SessionTurns:
         """Return whether the loop is late and should poll its sockets. Count the late checks."""
         return self._lateness.check_lateness()
 
-    def pause_for_fair_share(self, connection: Connection) -> None:
+    def pause_for_others(self, connection: Connection) -> None:
         """Pause a connection until the other connections have had their turn."""
         connection.pause(PauseReason.FAIR_SHARE)
-        self._loop.schedule_fairly(partial(connection.resume_immediately, PauseReason.FAIR_SHARE), self._client.address)
+        self._loop.later(partial(connection.resume_now, PauseReason.FAIR_SHARE), self._client.address)

@@ -4,7 +4,7 @@ from functools import partial
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, response_body_at
-from sluicegate.protocol.produce_response import find_tail_with_node_endpoints
+from sluicegate.protocol.produce_response import tail_with_endpoints
 from sluicegate.protocol.produce_versions import NODE_ENDPOINTS_SINCE
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker
@@ -13,21 +13,21 @@ from sluicegate.proxy.session.in_flight import Finish
 _RAW_TOKENS = SaslStage.RAW_TOKENS  # a global, because looking up an enum member costs more than the comparison
 
 
-class ClusterLoginRequirement:
+class ClusterLogin:
     """Whether the cluster requires a login. `is_wanted` is the last known state."""
 
     def __init__(self) -> None:
         self.is_wanted = False
 
 
-class PassThroughConditions:
+class PassThrough:
     """One session's state that the fast path needs.
 
     `has_begun` is true after the first request was read, so that a broker is connected or connecting.
     """
 
     def __init__(
-        self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLoginRequirement, rewriter: ResponseRewriter
+        self, identity: ClientIdentity, sasl: SaslTracker, login: ClusterLogin, rewriter: ResponseRewriter
     ) -> None:
         self._identity = identity
         self._sasl = sasl
@@ -38,7 +38,7 @@ class PassThroughConditions:
         self.has_begun = False
 
     @property
-    def may_forward_ordinary_requests(self) -> bool:
+    def takes_ordinary(self) -> bool:
         """Whether the fast path may forward ordinary requests.
 
         The first request must have been read, and no login may be in progress.
@@ -49,7 +49,7 @@ class PassThroughConditions:
             and (self._sasl.logged_in or not self._login.is_wanted)
         )
 
-    def finish_of_unchanged_produce(self, version: int) -> Finish | None:
+    def plain_finish(self, version: int) -> Finish | None:
         """Return the function that finishes the response to an unchanged Produce request of this version.
 
         From v10 on, it rewrites the broker addresses in the response.
@@ -68,10 +68,8 @@ def _with_our_endpoints(identity: ClientIdentity, rewriter: ResponseRewriter, ve
         if frame[CORRELATION_ID_BYTES : CORRELATION_ID_BYTES + 1] == b"\0"
         else response_body_at(frame, 1)
     )
-    produce_response_tail_at = find_tail_with_node_endpoints(frame, version, body_at)
-    if produce_response_tail_at < 0:
+    tail_at = tail_with_endpoints(frame, version, body_at)
+    if tail_at < 0:
         return (frame,)
     view = memoryview(frame)
-    return view[:produce_response_tail_at], rewriter.rewrite_produce_tail(
-        view[produce_response_tail_at:], identity.client_id
-    )
+    return view[:tail_at], rewriter.produce_tail(view[tail_at:], identity.client_id)

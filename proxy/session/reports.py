@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
 
@@ -34,28 +34,28 @@ class SessionCounts(Protocol):
     internal_errors: Counter[str]
 
 
-class SessionEventLog(Protocol):
+class SessionLines(Protocol):
     """Log lines about connections."""
 
-    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: ProtocolViolation, /) -> None:
+    def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError, /) -> None:
         """Log that a client violated the protocol and that its connection is being closed."""
 
-    def log_broker_protocol_error(self, broker: str, address: str, error: ProtocolViolation, /) -> None:
+    def bad_broker(self, broker: str, address: str, error: SenderError, /) -> None:
         """Log that a broker violated the protocol, or that the process at `address` is not a broker."""
 
-    def log_rejected_login(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
+    def login_rejected(self, identity: ClientIdentity, failure: LoginFailure, /) -> None:
         """Log that the broker rejected a client's login."""
 
-    def log_unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason, /) -> None:
+    def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason, /) -> None:
         """Log that a client with an unverified principal logged in although policies name principals."""
 
-    def log_unreachable_upstream(self, broker: str, reason: str, /) -> None:
+    def upstream_unreachable(self, broker: str, reason: str, /) -> None:
         """Log that no upstream address accepted the connection and that the client was disconnected."""
 
-    def log_reached_connection_limit(self, peer: str, limit: str, value: int, /) -> None:
+    def connection_limit_reached(self, peer: str, limit: str, value: int, /) -> None:
         """Log that a connection was rejected because of the configuration key `limit`, whose value is `value`."""
 
-    def log_rejected_connection(self, peer: str, limit: str, reason: str, /) -> None:
+    def connection_rejected(self, peer: str, limit: str, reason: str, /) -> None:
         """Log that a connection was rejected because of the configuration key `limit`."""
 
     def throttled(self, identity: ClientIdentity, quota: str, wait_ms: int, /) -> None:
@@ -64,34 +64,34 @@ class SessionEventLog(Protocol):
     def closed_by_limit(self, identity: ClientIdentity, listener: str, limit: str, text: str, /) -> None:
         """Log that the limit or deadline with the configuration key `limit` closed a connection."""
 
-    def log_rejected_topic_change(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
+    def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None, /) -> None:
         """Log that a request that would have changed one of the proxies' own topics was rejected."""
 
-    def log_unsupported_request(self, identity: ClientIdentity, api: str, advice: str, /) -> None:
+    def request_not_supported(self, identity: ClientIdentity, api: str, advice: str, /) -> None:
         """Log that a request was rejected because the mock cluster does not support its API."""
 
-    def log_changed_topic_settings(self, identity: ClientIdentity, api: str, topics: str, keys: str, /) -> None:
+    def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str, /) -> None:
         """Log that a client changed sluicegate's topic settings."""
 
-    def log_rejected_topic_settings(
+    def topic_settings_refused(
         self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str, /
     ) -> None:
         """Log that the proxy rejected a client's sluicegate topic settings. `errors` contains the errors' names."""
 
-    def log_unstored_topic_settings(self, identity: ClientIdentity, api: str, topics: str, reason: str, /) -> None:
+    def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str, /) -> None:
         """Log that sluicegate's topic settings could not be stored after the broker had accepted the request."""
 
     def internal_error(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """Log that an internal error closed the connection."""
 
-    def log_unvalidated_forwarding(self, identity: ClientIdentity, error: BaseException, /) -> None:
+    def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException, /) -> None:
         """Log that a request was forwarded unvalidated after an internal error."""
 
 
 class BrokerErrorSink(Protocol):
     """Counts the errors that brokers send to clients."""
 
-    def count_broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
+    def broker_error(self, identity: ClientIdentity, api_key: int, code: int, /) -> None:
         """Count a response of the API `api_key` with the error `code`."""
 
 
@@ -101,41 +101,41 @@ S_contra = TypeVar("S_contra", contravariant=True)
 class SessionRegister(Protocol[S_contra]):
     """The current sessions."""
 
-    def add_session(self, session: S_contra, /) -> None:
+    def opened(self, session: S_contra, /) -> None:
         """Add a client's session after the client was admitted."""
 
-    def remove_session(self, session: S_contra, /) -> None:
+    def ended(self, session: S_contra, /) -> None:
         """Remove a session that has ended, whether or not its client was admitted."""
 
 
 class SessionTrace(Protocol):
     """A trace of one connection."""
 
-    def trace_connection_start(self, peer: str, listener: str, /) -> None:
+    def connection_opened(self, peer: str, listener: str, /) -> None:
         """Trace that a client has connected."""
 
-    def trace_client_identity(self, identity: ClientIdentity, /) -> None:
+    def client_identified(self, identity: ClientIdentity, /) -> None:
         """Update the client's identity."""
 
-    def trace_request_start(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
+    def request_begun(self, api_key: int, version: int, correlation_id: int, size: int, /) -> None:
         """Trace a request of `size` bytes that has begun to arrive."""
 
-    def trace_token(self, size: int, /) -> None:
+    def token_received(self, size: int, /) -> None:
         """Trace a SASL token without a header."""
 
-    def trace_response(self, head: bytes, size: int, /) -> None:
+    def response_sent(self, head: bytes, size: int, /) -> None:
         """Trace a response of `size` bytes to the client. `head` is its beginning."""
 
-    def trace_reading_pause(self, side: str, reason: str, /) -> None:
+    def reading_paused(self, side: str, reason: str, /) -> None:
         """Trace that the proxy has paused reading from one side."""
 
-    def trace_reading_resumption(self, side: str, reason: str, /) -> None:
+    def reading_resumed(self, side: str, reason: str, /) -> None:
         """Trace that the reason for the pause has ended."""
 
-    def record_end_cause(self, by: str, /) -> None:
+    def session_ending(self, by: str, /) -> None:
         """Trace that the session has begun to end. Only the first report counts."""
 
-    def trace_connection_end(self) -> None:
+    def connection_closed(self) -> None:
         """Trace that both sides are closed."""
 
 

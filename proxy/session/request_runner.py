@@ -2,7 +2,7 @@
 
 If an effect's result is not immediately available, the runner pauses the client, so that no later request overtakes
 this one. It resumes the client and the handler when the result arrives. An internal error is logged and closes the
-connection, so that no client waits forever. The connection's deadline limits the wait (`waiting_request_number` in
+connection, so that no client waits forever. The connection's deadline limits the wait (`busy_with` in
 `sluicegate.proxy.session.deadlines`).
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import Parts
 from sluicegate.proxy.session.effect import Effect, Steps
 from sluicegate.proxy.session.in_flight import Finish
@@ -30,7 +30,7 @@ def _nothing(*_: object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PendingResult:
+class Wait:
     """A result that is not yet available. The client is paused for `reason` until the result arrives.
 
     `ask` requests the result. It calls its argument once, on the event loop, with the result. `abandon` cancels the
@@ -62,7 +62,7 @@ class PausedClient(Pausable, Protocol):
     def abort(self) -> None: ...
 
 
-class AbortableBroker(Protocol):
+class AwaitedBroker(Protocol):
     """The broker connection."""
 
     @property
@@ -81,9 +81,9 @@ class RequestRunner:
     def __init__(
         self,
         client: PausedClient,
-        broker: AbortableBroker,
+        broker: AwaitedBroker,
         report: Callable[[BaseException], None],
-        reject: Callable[[ProtocolViolation], None],
+        reject: Callable[[SenderError], None],
         settled: Callable[[], None],
     ) -> None:
         self._client = client
@@ -91,7 +91,7 @@ class RequestRunner:
         self._report = report
         self._reject = reject
         self._settled = settled
-        self._wait: PendingResult | None = None
+        self._wait: Wait | None = None
         self._requests = 0
 
     @property
@@ -104,7 +104,7 @@ class RequestRunner:
         return self._wait is not None
 
     @property
-    def waiting_request_number(self) -> int | None:
+    def busy_with(self) -> int | None:
         """The number of the request that waits, or None if no request waits or the wait is for a quota."""
         return self._requests if self._waits_for not in (None, PauseReason.QUOTA_QUEUE) else None
 
@@ -128,7 +128,7 @@ class RequestRunner:
             except Exception as raised:
                 error = raised
                 continue
-            if isinstance(value, PendingResult):
+            if isinstance(value, Wait):
                 self._wait = value
                 self._client.pause(value.reason)
                 value.ask(partial(self._resume, steps, perform, value))
@@ -138,7 +138,7 @@ class RequestRunner:
                 return
 
     def _resume(
-        self, steps: Steps[Any], perform: Perform, wait: PendingResult, value: Any, error: BaseException | None = None
+        self, steps: Steps[Any], perform: Perform, wait: Wait, value: Any, error: BaseException | None = None
     ) -> None:
         """Continue the handler, unless the broker has disconnected."""
         if self._wait is not wait:
@@ -150,7 +150,7 @@ class RequestRunner:
             self._settled()
             if self._waits_for is not wait.reason:
                 self._client.resume(wait.reason)
-        except ProtocolViolation as error_of_client:
+        except SenderError as error_of_client:
             self._reject(error_of_client)
         except BaseException as raised:
             self.fail(raised)
@@ -160,9 +160,9 @@ class RequestRunner:
     def fail(self, error: BaseException) -> None:
         """Log an internal error and end the session."""
         self._report(error)
-        self.abort_both_connections()
+        self.cut_off()
 
-    def abort_both_connections(self) -> None:
+    def cut_off(self) -> None:
         """Close both connections immediately."""
         self.abandon()
         self._client.abort()
@@ -187,7 +187,7 @@ class RequestRunner:
         self._settled = self._reject = _nothing
 
 
-def run_without_waiting(steps: Steps[T], perform: Perform) -> T:
+def run_at_once(steps: Steps[T], perform: Perform) -> T:
     """Run a handler whose effects all return their results immediately, and return its result.
 
     Raises the handler's errors.

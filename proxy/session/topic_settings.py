@@ -9,7 +9,7 @@ from sluicegate.protocol.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class SettingRejection:
+class SettingRefusal:
     """Why settings are not accepted: the error and the message for the client."""
 
     code: ErrorCode
@@ -55,19 +55,19 @@ class TopicSettings(Protocol):
     """The cluster's topic settings that sluicegate keeps."""
 
     @property
-    def are_settings_known(self) -> bool:
+    def are_known(self) -> bool:
         """Whether this proxy has read the settings since its start."""
 
-    def await_settings(self, report: Callable[[], None]) -> None:
+    def await_known(self, report: Callable[[], None]) -> None:
         """Call `report` on the event loop when the settings are known, or when this takes too long."""
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
         """Return a topic's settings by their names with the prefix; an empty mapping if it has none."""
 
-    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def keys_of(self, topic: str) -> Sequence[SettingKey]:
         """Return the keys that a topic's owners may set."""
 
-    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
+    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
         """Return why a topic cannot have exactly these settings, or None if it can. Blocks: call it in a thread."""
 
     def commit(

@@ -26,7 +26,7 @@ _TOO_MANY_SUSPENSIONS = f"more than {MAX_SUSPENSIONS} suspensions"
 _TOO_LARGE = f"topic settings of more than {MAX_SETTINGS_CHARACTERS >> 20} million characters"
 
 
-class StateLimitExceeded(Exception):
+class StateFull(Exception):
     """A change would exceed a limit of the kept state. The message names the limit."""
 
 
@@ -38,17 +38,17 @@ class AgreedState:
     suspensions: tuple[Suspension, ...] = ()
     settings: SettingsTable = NO_SETTINGS
 
-    def after_skipped_record(self, offset: int) -> "AgreedState":
+    def skipping(self, offset: int) -> "AgreedState":
         """Return the state after the record at `offset` if that record changes nothing."""
         return replace(self, offset=offset + 1)
 
     def after(self, change: StateChange, offset: int) -> "AgreedState":
-        """Return the state after the change at `offset`. Raises StateLimitExceeded."""
+        """Return the state after the change at `offset`. Raises StateFull."""
         operation = change.operation
         if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
             settings = _with_setting(self.settings, operation)
             if settings.size > max(MAX_SETTINGS_CHARACTERS, self.settings.size):
-                raise StateLimitExceeded(_TOO_LARGE)
+                raise StateFull(_TOO_LARGE)
             return replace(self, offset=offset + 1, settings=settings)
         kept = [each for each in self.suspensions if each.until_ms > change.time_ms]
         match operation:
@@ -58,7 +58,7 @@ class AgreedState:
                 kept = [each for each in kept if each.topic != topic]
         if isinstance(operation, SuspendEnforcement):
             if len(kept) >= MAX_SUSPENSIONS:
-                raise StateLimitExceeded(_TOO_MANY_SUSPENSIONS)
+                raise StateFull(_TOO_MANY_SUSPENSIONS)
             actor = str(change.actor)
             kept.append(
                 Suspension(operation.topic, operation.reason, operation.until_ms, SuspensionScope.CLUSTER, actor)

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.state.topic_description import TopicUnavailable, connect_client
+from sluicegate.proxy.state.topic_description import TopicUnavailable, connected
 
 _Answer = TypeVar("_Answer")
 SECONDS = 5.0
@@ -37,20 +37,20 @@ class TimedValue:
     is_broker_time: bool
 
 
-def read_newest_records(upstream: Upstream, topic: str, most: int) -> tuple[TimedValue, ...]:
+def read_newest(upstream: Upstream, topic: str, most: int) -> tuple[TimedValue, ...]:
     """Return each partition's `most` newest records, in the partition's order.
 
     The result is shorter if reading takes more than 5 s. Raises TopicUnavailable.
     """
-    with open_consumer(upstream, topic) as (consumer, partitions):
+    with consumer_of(upstream, topic) as (consumer, partitions):
         for each in partitions:
-            first, end = query_cluster(partial(consumer.get_watermark_offsets, each, timeout=SECONDS))
+            first, end = asked(partial(consumer.get_watermark_offsets, each, timeout=SECONDS))
             each.offset = max(first, end - most)
         consumer.assign(partitions)
         return _consumed(consumer, topic, {each.partition for each in partitions}, most)
 
 
-def query_cluster(question: Callable[[], _Answer]) -> _Answer:
+def asked(question: Callable[[], _Answer]) -> _Answer:
     """Return the cluster's response to a query.
 
     When librdkafka has connections to the brokers themselves, it drops the bootstrap connection, together with a query
@@ -66,7 +66,7 @@ def query_cluster(question: Callable[[], _Answer]) -> _Answer:
         return question()
 
 
-def is_fatal_read_error(error: Any) -> bool:
+def stops_reading(error: Any) -> bool:
     """Return whether a consumer's error prevents reading.
 
     The consumer commits nothing, so errors about its group do not.
@@ -77,13 +77,13 @@ def is_fatal_read_error(error: Any) -> bool:
 
 
 @contextmanager
-def open_consumer(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]]]:
+def consumer_of(upstream: Upstream, topic: str) -> Iterator[tuple[Any, list[Any]]]:
     """Yield a consumer and the partitions of the topic. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
-    consumer = connect_client(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
+    consumer = connected(upstream, lambda settings: confluent_kafka.Consumer(settings | READER | _FROM_THE_FIRST))
     try:
-        known = query_cluster(partial(consumer.list_topics, topic, timeout=SECONDS)).topics[topic]
+        known = asked(partial(consumer.list_topics, topic, timeout=SECONDS)).topics[topic]
         if known.error is not None:
             is_missing = known.error.code() == confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART
             raise TopicUnavailable(f"{topic}: {known.error.str()}", is_missing)
@@ -112,6 +112,6 @@ def _consumed(consumer: Any, topic: str, left: set[int], most: int) -> tuple[Tim
             records.append(TimedValue(message.value(), time_ms, by_broker))
         elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
             left.discard(message.partition())
-        elif is_fatal_read_error(error):
+        elif stops_reading(error):
             raise TopicUnavailable(f"{topic}: {error.str()}")
     return tuple(records)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluicegate.protocol.topic_name import is_legal_topic_name
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 VERSION = 1
 MAX_RECORD_BYTES = 160 << 10
@@ -88,7 +88,7 @@ class StateChange:
     operation: Operation
 
 
-def operation_key(operation: Operation) -> bytes:
+def key_of(operation: Operation) -> bytes:
     """Return an operation's record key. No topic is called `*`."""
     if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
         return f"topic-setting/{operation.topic}/{operation.key}".encode()
@@ -124,22 +124,20 @@ def encode(change: StateChange) -> bytes:
 
 def decode(value: bytes | None) -> StateChange:
     """Return the change in a record value. Raises UnreadableChange."""
-    content = decode_content(value, MAX_RECORD_BYTES)
+    content = content_of(value, MAX_RECORD_BYTES)
     try:
         return StateChange(
-            decode_text(content, "id"),
-            decode_time(content, "time_ms"),
-            decode_actor(content),
-            decode_text(content, "proxy"),
+            text_of(content, "id"),
+            time_of(content, "time_ms"),
+            actor_of(content),
+            text_of(content, "proxy"),
             _operation(content),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableChange(
-            f"not a change: {type(error).__name__} {truncate_text(escape_unprintable(str(error)), 100)}"
-        ) from None
+        raise UnreadableChange(f"not a change: {type(error).__name__} {cut(printable(str(error)), 100)}") from None
 
 
-def decode_content(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
+def content_of(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
     """Return the JSON object in a record value, if it has this version. Raises UnreadableChange."""
     if value is None:
         raise UnreadableChange("no value")
@@ -154,60 +152,59 @@ def decode_content(value: bytes | None, most_bytes: int) -> Mapping[str, Any]:
     version = content.get("version")
     if version != VERSION:
         raise UnreadableChange(
-            f"version {truncate_text(escape_unprintable(str(version)), 20)}, "
-            f"but this proxy reads {VERSION}: it may need an upgrade"
+            f"version {cut(printable(str(version)), 20)}, but this proxy reads {VERSION}: it may need an upgrade"
         )
     return content
 
 
-def decode_actor(content: Mapping[str, Any]) -> Actor:
+def actor_of(content: Mapping[str, Any]) -> Actor:
     """Return a change's author. Raises KeyError and ValueError."""
     actor = content["actor"]
     if not isinstance(actor, dict):
         raise ValueError("actor")
-    return Actor(decode_text(actor, "name"), decode_text(actor, "address"))
+    return Actor(text_of(actor, "name"), text_of(actor, "address"))
 
 
 def _operation(content: Mapping[str, Any]) -> Operation:
-    topic = decode_topic(content)
+    topic = topic_of(content)
     match content["operation"]:
         case "set_topic_setting" if topic is not None:
-            value = decode_setting_value(content["value"])
-            return SetTopicSetting(topic, decode_text(content, "topic_id"), decode_text(content, "key"), value)
+            value = value_in(content["value"])
+            return SetTopicSetting(topic, text_of(content, "topic_id"), text_of(content, "key"), value)
         case "delete_topic_setting" if topic is not None:
-            return DeleteTopicSetting(topic, decode_text(content, "topic_id"), decode_text(content, "key"))
+            return DeleteTopicSetting(topic, text_of(content, "topic_id"), text_of(content, "key"))
         case "suspend":
-            return SuspendEnforcement(topic, decode_text(content, "reason"), decode_time(content, "until_ms"))
+            return SuspendEnforcement(topic, text_of(content, "reason"), time_of(content, "until_ms"))
         case "resume":
             return ResumeEnforcement(topic)
         case _:
             raise ValueError("operation")
 
 
-def decode_topic(content: Mapping[str, Any]) -> str | None:
+def topic_of(content: Mapping[str, Any]) -> str | None:
     """Return the topic in a part of a change, or None for all topics. Raises KeyError and ValueError."""
-    topic = None if content["topic"] is None else decode_text(content, "topic")
+    topic = None if content["topic"] is None else text_of(content, "topic")
     if topic is not None and not is_legal_topic_name(topic):
         raise ValueError("topic")
     return topic
 
 
-def decode_text(content: Mapping[str, Any], key: str) -> str:
+def text_of(content: Mapping[str, Any], key: str) -> str:
     """Return a short, printable string. Raises KeyError and ValueError."""
     text = content[key]
     if not isinstance(text, str) or len(text) > _MAX_CHARACTERS:
         raise ValueError(key)
-    return escape_unprintable(text)
+    return printable(text)
 
 
-def decode_setting_value(value: Any) -> str:
+def value_in(value: Any) -> str:
     """Return a valid value of a topic setting. Raises ValueError."""
     if not isinstance(value, str) or len(value) > _MAX_VALUE_CHARACTERS:
         raise ValueError("value")
     return value
 
 
-def decode_time(content: Mapping[str, Any], key: str) -> int:
+def time_of(content: Mapping[str, Any], key: str) -> int:
     """Return a time (Unix time, ms) or another number that is not negative. Raises KeyError and ValueError."""
     time_ms = content[key]
     if not isinstance(time_ms, int) or isinstance(time_ms, bool) or not 0 <= time_ms <= _LAST_MS:

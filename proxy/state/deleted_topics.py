@@ -5,10 +5,10 @@ from typing import Any
 from uuid import uuid4
 
 from sluicegate.proxy.state.change import Actor, StateChange
-from sluicegate.proxy.state.setting_changes import deletion_operations
+from sluicegate.proxy.state.setting_changes import deletions_of
 from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from sluicegate.proxy.state.topic_ids import read_topic_ids
+from sluicegate.proxy.state.topic_ids import ids_of
 
 _EVERY_SECONDS = 10.0
 _MOST_CHANGES = 1000
@@ -30,13 +30,13 @@ class DeletedTopics:
             return []
         self._looked_at = time.monotonic()
         try:
-            ids = read_topic_ids(client, [topic for topic, _ in table])
+            ids = ids_of(client, [topic for topic, _ in table])
         except TopicUnavailable:
             return []
         gone = [(topic, its) for topic, its in table if topic in ids and ids[topic] != its.topic_id]
         made = [
             StateChange(uuid4().hex, now_ms, Actor("sluicegate", f"topic {topic} was deleted"), self._proxy, operation)
             for topic, its in gone
-            for operation in deletion_operations(topic, its)
+            for operation in deletions_of(topic, its)
         ]
         return made[:_MOST_CHANGES]

@@ -83,7 +83,7 @@ class FleetView:
         }
 
 
-def build_fleet_view(records: Iterable[TimedValue], own_instance: str, now_ms: int) -> FleetView:
+def fleet_of(records: Iterable[TimedValue], own_instance: str, now_ms: int) -> FleetView:
     """Create the view from announcements, which are in their partition's order.
 
     `now_ms` is from the reader's clock, and is corrected by the reader's own announcement.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import (
     MAX_RECORD_BYTES,
@@ -22,10 +22,10 @@ from sluicegate.proxy.state.change import (
     StateChange,
     SuspendEnforcement,
     UnreadableChange,
-    decode_actor,
-    decode_content,
-    decode_text,
-    decode_time,
+    actor_of,
+    content_of,
+    text_of,
+    time_of,
 )
 from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.suspension import ALL_TOPICS, time_text
@@ -43,7 +43,7 @@ class ChangeEffect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeAdoption:
+class Taken:
     """A proxy has put a change in force at `time_ms` (Unix time, ms)."""
 
     proxy: str
@@ -51,7 +51,7 @@ class ChangeAdoption:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class Entry:
     """One change. `lines` describe what changed and its effect.
 
     `taken` lists the proxies that applied it, in order.
@@ -62,7 +62,7 @@ class HistoryEntry:
     actor: Actor
     what: str
     lines: tuple[tuple[ChangeEffect, str], ...]
-    taken: tuple[ChangeAdoption, ...]
+    taken: tuple[Taken, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON object for the API."""
@@ -76,14 +76,14 @@ class HistoryEntry:
         }
 
 
-def make_history_entry(change: StateChange, before: AgreedState, taken: ChangeAdoption) -> HistoryEntry:
+def entry_of(change: StateChange, before: AgreedState, taken: Taken) -> Entry:
     """Create the entry for a change of the state. `before` was in force before it."""
     operation = change.operation
     if isinstance(operation, SetTopicSetting | DeleteTopicSetting):
         lines = _setting_lines(operation, before.settings)
         what = f"topic setting {operation.key} of {operation.topic}"
         changed = _bounded((ChangeEffect.CHANGED, line) for line in lines)
-        return HistoryEntry(change.id, change.time_ms, change.actor, what, changed, (taken,))
+        return Entry(change.id, change.time_ms, change.actor, what, changed, (taken,))
     topic = operation.topic or ALL_TOPICS
     was = [str(each) for each in before.suspensions if operation.topic in (None, each.topic)]
     if isinstance(operation, SuspendEnforcement):
@@ -93,9 +93,7 @@ def make_history_entry(change: StateChange, before: AgreedState, taken: ChangeAd
         what, effect = f"resume {topic}", ChangeEffect.STRICTER
         lines = [f"enforcement of {topic} is resumed"]
     lines += [f"before: {text}" for text in was] or ["before: not suspended"]
-    return HistoryEntry(
-        change.id, change.time_ms, change.actor, what, _bounded((effect, line) for line in lines), (taken,)
-    )
+    return Entry(change.id, change.time_ms, change.actor, what, _bounded((effect, line) for line in lines), (taken,))
 
 
 def _setting_lines(operation: SettingOperation, table: SettingsTable) -> list[str]:
@@ -108,39 +106,39 @@ def _setting_lines(operation: SettingOperation, table: SettingsTable) -> list[st
 
 
 def _bounded(lines: Iterable[tuple[ChangeEffect, str]]) -> tuple[tuple[ChangeEffect, str], ...]:
-    every = [(effect, str(truncate_text(line, _LINE_CHARACTERS))) for effect, line in lines]
+    every = [(effect, str(cut(line, _LINE_CHARACTERS))) for effect, line in lines]
     more = len(every) - _MOST_LINES
     return tuple(every if more <= 0 else [*every[:_MOST_LINES], (ChangeEffect.CHANGED, f"and {more} more")])
 
 
-def encode(entry: HistoryEntry) -> bytes:
+def encode(entry: Entry) -> bytes:
     """Return the value of the record that one proxy writes about an entry."""
     return json.dumps({"version": 1, **entry.as_json()}).encode()
 
 
-def decode(value: bytes | None) -> HistoryEntry:
+def decode(value: bytes | None) -> Entry:
     """Return the entry in a record value. Raises UnreadableChange."""
-    content = decode_content(value, 4 * MAX_RECORD_BYTES)
+    content = content_of(value, 4 * MAX_RECORD_BYTES)
     try:
         lines = [
-            (ChangeEffect(each["effect"]), decode_text(each, "text")) for each in content["changes"][: _MOST_LINES + 1]
+            (ChangeEffect(each["effect"]), text_of(each, "text")) for each in content["changes"][: _MOST_LINES + 1]
         ]
         (taken,) = content["taken"]
-        return HistoryEntry(
-            decode_text(content, "id"),
-            decode_time(content, "time_ms"),
-            decode_actor(content),
-            decode_text(content, "what"),
+        return Entry(
+            text_of(content, "id"),
+            time_of(content, "time_ms"),
+            actor_of(content),
+            text_of(content, "what"),
             tuple(lines),
-            (ChangeAdoption(decode_text(taken, "proxy"), decode_time(taken, "time_ms")),),
+            (Taken(text_of(taken, "proxy"), time_of(taken, "time_ms")),),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UnreadableChange(f"not an entry: {type(error).__name__}") from None
 
 
-def merge_entries(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
+def merged(entries: Iterable[Entry]) -> list[Entry]:
     """Return one entry per change, newest first, with all proxies that applied it."""
-    found: dict[str, HistoryEntry] = {}
+    found: dict[str, Entry] = {}
     for each in entries:
         known = found.get(each.id)
         if known is None:
@@ -152,9 +150,7 @@ def merge_entries(entries: Iterable[HistoryEntry]) -> list[HistoryEntry]:
     return sorted(found.values(), key=lambda entry: entry.time_ms, reverse=True)
 
 
-def make_reload_entry(
-    id_: str, time_ms: int, actor: Actor, changes: Mapping[str, list[str]], proxy: str
-) -> HistoryEntry:
+def entry_of_reload(id_: str, time_ms: int, actor: Actor, changes: Mapping[str, list[str]], proxy: str) -> Entry:
     """Create the entry for policies that a proxy has reloaded from files. `changes` contains lines by their effect."""
     lines = _bounded((effect, line) for effect in ChangeEffect for line in changes.get(effect.value, ()))
-    return HistoryEntry(id_, time_ms, actor, "policies", lines, (ChangeAdoption(proxy, time_ms),))
+    return Entry(id_, time_ms, actor, "policies", lines, (Taken(proxy, time_ms),))

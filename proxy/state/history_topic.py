@@ -15,7 +15,7 @@ from sluicegate.config.upstream import Upstream
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.state.change import UnreadableChange
-from sluicegate.proxy.state.history_entry import HistoryEntry, decode, encode, merge_entries
+from sluicegate.proxy.state.history_entry import Entry, decode, encode, merged
 from sluicegate.proxy.state.range_read import read_range
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.writing.topic_writer import DeliveryFailure, RecordNotAccepted, TopicWriter
@@ -38,7 +38,7 @@ class ChangeHistory:
     """The changes since `since_ms` (Unix time, ms), newest first. `is_complete` is true if all were read in time."""
 
     since_ms: int
-    entries: tuple[HistoryEntry, ...]
+    entries: tuple[Entry, ...]
     is_complete: bool
 
 
@@ -51,7 +51,7 @@ class HistoryTopic:
         self._upstream = upstream
         self._health = health
         self._log = structlog.get_logger("sluicegate.state")
-        self._queue: BoundedQueue[HistoryEntry] = BoundedQueue(_MOST_QUEUED, _MOST_QUEUED_BYTES)
+        self._queue: BoundedQueue[Entry] = BoundedQueue(_MOST_QUEUED, _MOST_QUEUED_BYTES)
         self._writer = TopicWriter(upstream, _WRITER)
         self._under_way = 0
         self._is_there = False
@@ -59,7 +59,7 @@ class HistoryTopic:
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="history topic", daemon=True)
         self._thread.start()
 
-    def add(self, entry: HistoryEntry) -> None:
+    def add(self, entry: Entry) -> None:
         """Queue an entry without waiting."""
         if not self._queue.put(entry, 1000):
             self._health.failed(self._destination, "the queue of entries is full")
@@ -74,7 +74,7 @@ class HistoryTopic:
 
         Blocks for up to a few seconds. Raises TopicUnavailable.
         """
-        entries: list[HistoryEntry] = []
+        entries: list[Entry] = []
 
         def take(value: bytes) -> None:
             with suppress(UnreadableChange):  # a record of another program
@@ -82,19 +82,19 @@ class HistoryTopic:
 
         times_ms = since_ms, _NO_END_MS  # a proxy's clock may be ahead
         read = read_range(self._upstream, self._topic, times_ms, _MOST_READ, _MOST_BYTES, take)
-        return ChangeHistory(since_ms, tuple(merge_entries(entries)), read.complete_since_ms == since_ms)
+        return ChangeHistory(since_ms, tuple(merged(entries)), read.complete_since_ms == since_ms)
 
     def _run(self) -> None:
         while not self._queue.ended:
             entry = self._queue.take(_POLL_SECONDS if self._under_way else None)
             if entry is not None:
                 self._send(entry)
-            self._writer.poll_deliveries(0)
+            self._writer.serve(0)
         deadline = time.monotonic() + _AT_THE_END_SECONDS
         while self._under_way and time.monotonic() < deadline:
-            self._writer.poll_deliveries(_POLL_SECONDS)
+            self._writer.serve(_POLL_SECONDS)
 
-    def _send(self, entry: HistoryEntry) -> None:
+    def _send(self, entry: Entry) -> None:
         why_missing = None if self._is_there else self._why_missing()
         if why_missing is not None:
             self._health.failed(self._destination, why_missing)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
-from sluicegate.proxy.state.change import VERSION, UnreadableChange, decode_content, decode_text, decode_time
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.state.change import VERSION, UnreadableChange, content_of, text_of, time_of
 
 EVERY_SECONDS = 5.0
 MOST_BYTES = 4 << 10
@@ -43,24 +43,19 @@ def encode(presence: Presence) -> bytes:
 
 def decode(value: bytes | None) -> Presence:
     """Return the announcement in a record value. Raises UnreadableChange."""
-    content = decode_content(value, MOST_BYTES)
+    content = content_of(value, MOST_BYTES)
     try:
-        conditions = tuple(
-            str(truncate_text(escape_unprintable(each), _CONDITION_CHARACTERS)) for each in content["conditions"]
-        )
-        counters = {
-            str(truncate_text(escape_unprintable(name), 50)): decode_time(content["counters"], name)
-            for name in content["counters"]
-        }
+        conditions = tuple(str(cut(printable(each), _CONDITION_CHARACTERS)) for each in content["conditions"])
+        counters = {str(cut(printable(name), 50)): time_of(content["counters"], name) for name in content["counters"]}
         return Presence(
-            decode_text(content, "name"),
-            decode_text(content, "instance"),
-            decode_time(content, "started_ms"),
-            decode_time(content, "time_ms"),
-            decode_text(content, "admin"),
-            decode_text(content, "sluicegate"),
-            decode_text(content, "policies"),
-            decode_text(content, "state"),
+            text_of(content, "name"),
+            text_of(content, "instance"),
+            time_of(content, "started_ms"),
+            time_of(content, "time_ms"),
+            text_of(content, "admin"),
+            text_of(content, "sluicegate"),
+            text_of(content, "policies"),
+            text_of(content, "state"),
             conditions[:_MOST_CONDITIONS],
             counters,
         )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from prometheus_client.core import Metric
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.collection import family_with_values
 from sluicegate.proxy.reporting.metrics.families.presence import (
     AGE,
@@ -49,7 +49,7 @@ def _of_each(view: FleetView) -> Iterator[Metric]:
     # If two processes have one name, the newest announcement counts. The finding `name_used_twice` names them.
     of: dict[str, FleetMember] = {}
     for each in sorted(view.members, key=lambda member: member.last_ms):
-        of[str(truncate_text(each.presence.name, _LABEL_CHARACTERS))] = each
+        of[str(cut(each.presence.name, _LABEL_CHARACTERS))] = each
     of = dict(sorted(of.items())[:MOST_PROXIES])
     yield family_with_values(AGE, {name: max(0, view.now_ms - each.last_ms) / 1000 for name, each in of.items()})
     yield family_with_values(SERVING, {name: float(_serves(view, each)) for name, each in of.items()})
@@ -57,7 +57,7 @@ def _of_each(view: FleetView) -> Iterator[Metric]:
     yield family_with_values(CLOCK, clocks)
     short = {name: (each.presence.version, each.presence.policies) for name, each in of.items()}
     yield family_with_values(
-        INFO, {(name, *(str(truncate_text(text, 50)) for text in texts)): 1.0 for name, texts in short.items()}
+        INFO, {(name, *(str(cut(text, 50)) for text in texts)): 1.0 for name, texts in short.items()}
     )
     connections = {name: each.presence.counters.get("connections", 0) for name, each in of.items()}
     yield family_with_values(CONNECTIONS, connections)

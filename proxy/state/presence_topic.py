@@ -8,10 +8,10 @@ from collections.abc import Callable
 import structlog
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.state.bounded_read import read_newest_records
-from sluicegate.proxy.state.fleet_view import FleetView, build_fleet_view
+from sluicegate.proxy.state.bounded_read import read_newest
+from sluicegate.proxy.state.fleet_view import FleetView, fleet_of
 from sluicegate.proxy.state.presence import EVERY_SECONDS, Presence, encode
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client, describe
 from sluicegate.proxy.state.topic_plan import TopicPlan
@@ -42,7 +42,7 @@ class PresenceTopic:
         self._writer = TopicWriter(upstream, _WRITER)
         self._is_there = False
         self._log = structlog.get_logger("sluicegate.state")
-        self._complaints = OncePerMinute()
+        self._complaints = OnceAMinute()
         self._reading = threading.Lock()
         self._read_at = -_READ_AGAIN_SECONDS
         self._view: FleetView | TopicUnavailable = TopicUnavailable("not read yet")
@@ -76,10 +76,10 @@ class PresenceTopic:
 
     def _read(self) -> FleetView | TopicUnavailable:
         try:
-            records = read_newest_records(self._upstream, self._topic, _MOST_READ)
+            records = read_newest(self._upstream, self._topic, _MOST_READ)
         except TopicUnavailable as error:
             return error
-        return build_fleet_view(records, self._instance, time.time_ns() // 10**6)
+        return fleet_of(records, self._instance, time.time_ns() // 10**6)
 
     def _run(self) -> None:
         while not self._ends.is_set():
@@ -89,7 +89,7 @@ class PresenceTopic:
                 self._failed(str(error))
             end = time.monotonic() + EVERY_SECONDS
             while not self._ends.is_set() and (left := end - time.monotonic()) > 0:
-                self._writer.poll_deliveries(0)
+                self._writer.serve(0)
                 self._ends.wait(min(left, 1.0))
 
     def _announce(self) -> None:

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.state.bounded_read import is_fatal_read_error, open_consumer, query_cluster
+from sluicegate.proxy.state.bounded_read import asked, consumer_of, stops_reading
 from sluicegate.proxy.state.topic_description import TopicUnavailable
 
 _SECONDS = 8.0  # the admin endpoint ends each request within 10 s
@@ -38,7 +38,7 @@ def read_range(
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     deadline = monotonic() + _SECONDS
-    with open_consumer(upstream, topic) as (consumer, partitions):
+    with consumer_of(upstream, topic) as (consumer, partitions):
         ranges = _offsets(consumer, partitions, times_ms, deadline)
         share = min(1.0, most / max(1, sum(end - first for first, end in ranges.values())))
         starts = {each: end - int((end - first) * share) for each, (first, end) in ranges.items()}
@@ -82,11 +82,11 @@ def _offsets(
     bounds: list[dict[int, int]] = []
     for time_ms in times_ms:
         times = [confluent_kafka.TopicPartition(each.topic, each.partition, time_ms) for each in partitions]
-        offsets = query_cluster(partial(consumer.offsets_for_times, times, timeout=left()))
+        offsets = asked(partial(consumer.offsets_for_times, times, timeout=left()))
         bounds.append({each.partition: each.offset for each in offsets})
     found = {}
     for each in partitions:
-        _, newest = query_cluster(partial(consumer.get_watermark_offsets, each, timeout=left()))
+        _, newest = asked(partial(consumer.get_watermark_offsets, each, timeout=left()))
         first, end = (newest if bound[each.partition] < 0 else bound[each.partition] for bound in bounds)
         if first < end:
             found[each.partition] = (first, end)
@@ -99,6 +99,6 @@ def _is_at_end(topic: str, error: Any) -> bool:
 
     if error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
         return True
-    if is_fatal_read_error(error):
+    if stops_reading(error):
         raise TopicUnavailable(f"{topic}: {error.str()}")
     return False

@@ -17,18 +17,18 @@ class NewSettings:
     removed: frozenset[str] = frozenset()
 
 
-def change_operations(change: NewSettings, table: SettingsTable) -> list[SettingOperation]:
+def operations_of(change: NewSettings, table: SettingsTable) -> list[SettingOperation]:
     """Return the operations that make a change. The settings of an earlier topic with the same name are deleted."""
     known = table.of(change.topic)
     made: list[SettingOperation] = []
     if known is not None and known.topic_id != change.topic_id:
-        made += deletion_operations(change.topic, known)
+        made += deletions_of(change.topic, known)
         known = None
     before = {} if known is None else known.values
     made += [DeleteTopicSetting(change.topic, change.topic_id, key) for key in sorted(change.removed) if key in before]
     return made + [SetTopicSetting(change.topic, change.topic_id, key, value) for key, value in change.values.items()]
 
 
-def deletion_operations(topic: str, known: TopicValues) -> list[SettingOperation]:
+def deletions_of(topic: str, known: TopicValues) -> list[SettingOperation]:
     """Return the operations that delete all of a topic's settings."""
     return [DeleteTopicSetting(topic, known.topic_id, key) for key in known.values]

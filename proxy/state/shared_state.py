@@ -10,21 +10,21 @@ import structlog
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.session.topic_settings import Requester, SettingsChange, StoreFailure
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange
 from sluicegate.proxy.state.deleted_topics import DeletedTopics
-from sluicegate.proxy.state.history_entry import ChangeAdoption, make_history_entry, make_reload_entry
+from sluicegate.proxy.state.history_entry import Taken, entry_of, entry_of_reload
 from sluicegate.proxy.state.history_topic import HistoryTopic
 from sluicegate.proxy.state.presence import Presence
 from sluicegate.proxy.state.presence_topic import PresenceTopic
-from sluicegate.proxy.state.setting_changes import NewSettings, change_operations, deletion_operations
+from sluicegate.proxy.state.setting_changes import NewSettings, deletions_of, operations_of
 from sluicegate.proxy.state.state_topic import StateTopic, StateUnwritable
 from sluicegate.proxy.state.topic_description import TopicUnavailable, admin_client
-from sluicegate.proxy.state.topic_ids import format_topic_id, read_topic_ids
-from sluicegate.proxy.state.topic_plan import plan_topics
+from sluicegate.proxy.state.topic_ids import ids_of, text_of_id
+from sluicegate.proxy.state.topic_plan import plans_of
 from sluicegate.proxy.status.status import Status
 
 _MOST_FILES = 3
@@ -65,7 +65,7 @@ class SharedState:
             lambda client, table: deleted.changes(client, table, _now_ms()),
             on_read,
         )
-        _, _, plan = plan_topics(keys)
+        _, _, plan = plans_of(keys)
         self.presence = PresenceTopic(plan, upstream, announcement, health)
         self.commit = self.topic.commit
         self._upstream = upstream
@@ -111,12 +111,12 @@ class SharedState:
             known = table.of(each.topic)
             topic_id = ids.get(each.topic)
             if each.is_deleted:
-                operations = [] if known is None else deletion_operations(each.topic, known)
+                operations = [] if known is None else deletions_of(each.topic, known)
             elif topic_id is None:
                 failed[each.topic] = _NOT_LISTED if each.topic in ids else _NOT_DESCRIBED
                 continue
             else:
-                operations = change_operations(NewSettings(each.topic, topic_id, each.values, each.removed), table)
+                operations = operations_of(NewSettings(each.topic, topic_id, each.values, each.removed), table)
             made += [StateChange(uuid4().hex, _now_ms(), actor, self._proxy, operation) for operation in operations]
         try:
             self.commit(made, seconds)
@@ -127,7 +127,7 @@ class SharedState:
     def _ids_of(self, changes: Sequence[SettingsChange]) -> dict[str, str | None]:
         """Return the id of each topic whose change is not a deletion. Raises TopicUnavailable."""
         kept = [each for each in changes if not each.is_deleted]
-        ids: dict[str, str | None] = {e.topic: format_topic_id(e.topic_id) for e in kept if e.topic_id is not None}
+        ids: dict[str, str | None] = {e.topic: text_of_id(e.topic_id) for e in kept if e.topic_id is not None}
         if unknown := [each.topic for each in kept if each.topic_id is None]:
             if self._admin is None:
                 self._admin = admin_client(self._upstream)
@@ -137,18 +137,18 @@ class SharedState:
     def _looked_up(self, topics: Sequence[str]) -> dict[str, str | None]:
         """Return the topics' ids. Brokers list a new topic only after a moment. Raises TopicUnavailable."""
         deadline = time.monotonic() + _LOOK_UP_SECONDS
-        found = read_topic_ids(self._admin, topics)
+        found = ids_of(self._admin, topics)
         while (missing := [topic for topic, its in found.items() if its is None]) and time.monotonic() < deadline:
             time.sleep(_AGAIN_SECONDS)
-            found |= read_topic_ids(self._admin, missing)
+            found |= ids_of(self._admin, missing)
         return found
 
     def add_reload(self, time_ms: int, files: list[str], changes: dict[str, list[str]]) -> None:
         """Add policies that were reloaded from these files. `changes` contains lines by their effect."""
         more = len(files) - _MOST_FILES
-        named = ", ".join(str(truncate_text(each)) for each in files[:_MOST_FILES])
+        named = ", ".join(str(cut(each)) for each in files[:_MOST_FILES])
         actor = Actor("policy files", named + (f" and {more} more" if more > 0 else ""))
-        self.history.add(make_reload_entry(uuid4().hex, time_ms, actor, changes, self._proxy))
+        self.history.add(entry_of_reload(uuid4().hex, time_ms, actor, changes, self._proxy))
 
     def close(self) -> None:
         """Stop reading, and write the queued entries. Blocks for up to a few seconds."""
@@ -157,8 +157,8 @@ class SharedState:
         self.history.close()
 
     def _add_change(self, change: StateChange, before: AgreedState) -> None:
-        taken = ChangeAdoption(self._proxy, _now_ms())
-        self.history.add(make_history_entry(change, before, taken))
+        taken = Taken(self._proxy, _now_ms())
+        self.history.add(entry_of(change, before, taken))
 
 
 def _now_ms() -> int:

@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sluicegate.config.disk.deadline import run_within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.proxy.state.agreed_state import MAX_SUSPENSIONS, AgreedState
-from sluicegate.proxy.state.change import UnreadableChange, decode_setting_value, decode_text, decode_time, decode_topic
+from sluicegate.proxy.state.change import UnreadableChange, text_of, time_of, topic_of, value_in
 from sluicegate.proxy.state.settings_table import SettingsTable, TopicValues
 from sluicegate.proxy.state.suspension import Suspension, SuspensionScope
 
@@ -46,8 +46,8 @@ class SnapshotFile:
                 raise ValueError("another version, or of another topic")
             suspensions = content["suspensions"][:MAX_SUSPENSIONS]
             settings = _settings(content.get("topic_settings", {}))
-            state = AgreedState(decode_time(content, "offset"), tuple(map(_suspension, suspensions)), settings)
-            return StateSnapshot(decode_text(content, "topic_id"), decode_time(content, "read_at_ms"), state)
+            state = AgreedState(time_of(content, "offset"), tuple(map(_suspension, suspensions)), settings)
+            return StateSnapshot(text_of(content, "topic_id"), time_of(content, "read_at_ms"), state)
         except OSError as error:
             raise SnapshotUnreadable(f"{self._path}: {error.strerror}") from None
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError, UnreadableChange) as error:
@@ -69,7 +69,7 @@ class SnapshotFile:
                 topic: {"topic_id": its.topic_id, "values": dict(its.values)} for topic, its in snapshot.state.settings
             },
         }
-        run_within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
+        within_deadline((self._path, "write"), partial(_replace, self._path, json.dumps(content)))
 
 
 def _replace(path: Path, text: str) -> None:
@@ -82,15 +82,15 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _suspension(content: Any) -> Suspension:
-    topic, reason, actor = decode_topic(content), decode_text(content, "reason"), decode_text(content, "actor")
-    return Suspension(topic, reason, decode_time(content, "until_ms"), SuspensionScope.CLUSTER, actor)
+    topic, reason, actor = topic_of(content), text_of(content, "reason"), text_of(content, "actor")
+    return Suspension(topic, reason, time_of(content, "until_ms"), SuspensionScope.CLUSTER, actor)
 
 
 def _settings(content: Any) -> SettingsTable:
     table = SettingsTable()
     for topic, its in content.items():
-        values = {decode_text({"key": key}, "key"): decode_setting_value(value) for key, value in its["values"].items()}
-        name = decode_topic({"topic": topic})
+        values = {text_of({"key": key}, "key"): value_in(value) for key, value in its["values"].items()}
+        name = topic_of({"topic": topic})
         assert name is not None
-        table = table.with_topic(name, TopicValues(decode_text(its, "topic_id"), values))
+        table = table.with_topic(name, TopicValues(text_of(its, "topic_id"), values))
     return table

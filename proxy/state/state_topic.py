@@ -15,10 +15,10 @@ import structlog
 
 from sluicegate.config.state import StateTopics
 from sluicegate.config.upstream import Upstream
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
-from sluicegate.proxy.state.agreed_state import AgreedState, StateLimitExceeded
-from sluicegate.proxy.state.bounded_read import READER, is_fatal_read_error
-from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, operation_key
+from sluicegate.proxy.reporting.bounded_text import cut, printable
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
+from sluicegate.proxy.state.bounded_read import READER, stops_reading
+from sluicegate.proxy.state.change import StateChange, UnreadableChange, decode, encode, key_of
 from sluicegate.proxy.state.settings_table import SettingsTable
 from sluicegate.proxy.state.snapshot_file import SnapshotFile, SnapshotUnreadable, StateSnapshot
 from sluicegate.proxy.state.suspension import time_text
@@ -26,7 +26,7 @@ from sluicegate.proxy.state.topic_description import (
     REQUEST_SECONDS,
     TopicUnavailable,
     admin_client,
-    connect_client,
+    connected,
     describe,
 )
 from sluicegate.proxy.status.condition import Condition
@@ -178,9 +178,9 @@ class StateTopic:
         results: list[DeliveryFailure | None] = []
         try:
             for change in changes:
-                self._writer.write(self._topic, operation_key(change.operation), encode(change), [], results.append)
+                self._writer.write(self._topic, key_of(change.operation), encode(change), [], results.append)
             while len(results) < len(changes) and time.monotonic() < deadline:
-                self._writer.poll_deliveries(_POLL_SECONDS)
+                self._writer.serve(_POLL_SECONDS)
         except RecordNotAccepted as error:
             why = f"state.topic {self._topic} cannot be written: {error}"
             raise StateUnwritable(why, is_temporary=not error.is_lasting) from None
@@ -222,7 +222,7 @@ class StateTopic:
         import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
         try:
-            consumer = connect_client(self._upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
+            consumer = connected(self._upstream, lambda settings: confluent_kafka.Consumer(settings | _READER))
             admin = admin_client(self._upstream)
         except TopicUnavailable as error:
             raise _Unreadable(str(error)) from None
@@ -275,7 +275,7 @@ class StateTopic:
                     state = self._after(state, message.offset(), message.value(), applied)
                 elif error.code() == confluent_kafka.KafkaError._PARTITION_EOF:
                     is_at_end = True
-                elif is_fatal_read_error(error):
+                elif stops_reading(error):
                     raise _Unreadable(str(error.str()))
             if arrived and is_at_end:
                 self._put_in_force(topic_id, state, applied)
@@ -298,7 +298,7 @@ class StateTopic:
         else:
             try:
                 after = state.after(change, offset)
-            except StateLimitExceeded as error:
+            except StateFull as error:
                 why = applied[change.id] = str(error)
             else:
                 if self._known is not None:
@@ -309,7 +309,7 @@ class StateTopic:
             Condition.STATE_RECORD_INVALID,
             f"state.topic {self._topic}, offset {offset}: {why}; the record has no effect",
         )
-        return state.after_skipped_record(offset)
+        return state.skipping(offset)
 
     def _put_in_force(self, topic_id: str, state: AgreedState, applied: Mapping[str, str | None]) -> None:
         is_new = self._known is None or self._known.state != state
@@ -347,7 +347,7 @@ class StateTopic:
         self._save_pause = _PAUSE_FOR_SAVING * (self._saved_at - began)
 
     def _report_unreadable(self, why: str) -> None:
-        self._why_unreadable = f"state.topic {self._topic} cannot be read: {truncate_text(escape_unprintable(why))}"
+        self._why_unreadable = f"state.topic {self._topic} cannot be read: {cut(printable(why))}"
         if self._known is None:
             self._status.begin(Condition.STATE_UNKNOWN, self._why_unreadable)
             return

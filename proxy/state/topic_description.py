@@ -35,7 +35,7 @@ class TopicDescription:
     replicas: int
 
 
-def connect_client(upstream: Upstream, make: Callable[[dict[str, Any]], Any]) -> Any:
+def connected(upstream: Upstream, make: Callable[[dict[str, Any]], Any]) -> Any:
     """Call `make` with librdkafka's settings for `upstream`, and return its result. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -52,10 +52,10 @@ def admin_client(upstream: Upstream) -> Any:
     """Create an admin client. Raises TopicUnavailable."""
     from confluent_kafka import admin  # noqa: PLC0415  # the extra `topic`
 
-    return connect_client(upstream, admin.AdminClient)
+    return connected(upstream, admin.AdminClient)
 
 
-def await_result(future: "Future[Any]") -> Any:
+def result_of(future: "Future[Any]") -> Any:
     """Return the result of a request to the cluster. Blocks for up to a few seconds. Raises TopicUnavailable."""
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
@@ -74,7 +74,7 @@ def describe(client: Any, name: str) -> TopicDescription:
     import confluent_kafka  # noqa: PLC0415  # the extra `topic`
 
     asked = client.describe_topics(confluent_kafka.TopicCollection([name]), request_timeout=REQUEST_SECONDS)
-    found = await_result(asked[name])
+    found = result_of(asked[name])
     replicas = min((len(partition.replicas) for partition in found.partitions), default=0)
     return TopicDescription(str(found.topic_id), len(found.partitions), replicas)
 
@@ -85,4 +85,4 @@ def settings_of(client: Any, name: str) -> dict[str, str]:
 
     resource = admin.ConfigResource(admin.ConfigResource.Type.TOPIC, name)
     (described,) = client.describe_configs([resource], request_timeout=REQUEST_SECONDS).values()
-    return {key: entry.value for key, entry in await_result(described).items()}
+    return {key: entry.value for key, entry in result_of(described).items()}

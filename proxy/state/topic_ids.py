@@ -4,17 +4,17 @@ import base64
 from collections.abc import Iterable
 from typing import Any
 
-from sluicegate.proxy.state.topic_description import REQUEST_SECONDS, TopicUnavailable, await_result
+from sluicegate.proxy.state.topic_description import REQUEST_SECONDS, TopicUnavailable, result_of
 
 _AT_ONCE = 1000
 
 
-def format_topic_id(topic_id: bytes) -> str:
+def text_of_id(topic_id: bytes) -> str:
     """Format an id as Kafka's tools print it."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
-def read_topic_ids(client: Any, names: Iterable[str]) -> dict[str, str | None]:
+def ids_of(client: Any, names: Iterable[str]) -> dict[str, str | None]:
     """Return the id of each topic, or None for a topic that does not exist.
 
     Topics that the login may not describe are omitted. `client` is librdkafka's admin client. Blocks for up to a few
@@ -28,7 +28,7 @@ def read_topic_ids(client: Any, names: Iterable[str]) -> dict[str, str | None]:
         topics = confluent_kafka.TopicCollection(every[first : first + _AT_ONCE])
         for name, future in client.describe_topics(topics, request_timeout=REQUEST_SECONDS).items():
             try:
-                found[name] = str(await_result(future).topic_id).translate({43: 45, 47: 95}).rstrip("=")
+                found[name] = str(result_of(future).topic_id).translate({43: 45, 47: 95}).rstrip("=")
             except TopicUnavailable as error:
                 if error.is_missing:
                     found[name] = None

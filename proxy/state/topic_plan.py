@@ -38,7 +38,7 @@ class TopicPlan:
         return f"run sluicegate bootstrap --state FILE, or create {self.name} with {self.options}, and {_RIGHTS}"
 
 
-def plan_topics(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:
+def plans_of(keys: StateTopics, brokers: int = REPLICAS) -> tuple[TopicPlan, ...]:
     """Return the plan for each topic, for a cluster with `brokers` brokers.
 
     With fewer than three brokers, topics have fewer replicas.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
-from sluicegate.proxy.reporting.waiting_clients import WaitingNames, merge_waiting_names
+from sluicegate.proxy.reporting.bounded_text import cut
+from sluicegate.proxy.reporting.waiting_clients import WaitingNames, merge_waiting
 from sluicegate.proxy.reporting.write_health import QUIET_SECONDS
 from sluicegate.proxy.status.condition import Condition, ServingState
 
@@ -69,7 +69,7 @@ def state_of(active: Sequence[ActiveCondition]) -> ServingState:
     )
 
 
-def condition_gauges(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
+def gauges_of(active: Sequence[ActiveCondition]) -> dict[tuple[str, str], int]:
     """Return the gauges: 1 for each of these conditions with its subject, and 0 without a subject for every other
     condition.
     """
@@ -96,7 +96,7 @@ class Status:
         self._log = structlog.get_logger("sluicegate")
         self.begin(Condition.STARTING, "starting")
 
-    def record_heartbeat(self) -> None:
+    def beat(self) -> None:
         """Record that the event loop is running, and clear conditions whose last report has expired."""
         self._last_beat = now = self._seconds()
         with self._lock:
@@ -117,7 +117,7 @@ class Status:
 
         At most 100 subjects per condition are listed.
         """
-        key, detail = (condition, truncate_text(subject)), truncate_text(detail)
+        key, detail = (condition, cut(subject)), cut(detail)
         with self._lock:
             known = self._active.get(key)
             if known is not None:
@@ -148,9 +148,9 @@ class Status:
 
     def set_all(self, condition: Condition, details: Mapping[str, str]) -> None:
         """Set the condition for each of these subjects, with its detail, and clear it for every other subject."""
-        self.set_conditions({condition: details})
+        self.exchange({condition: details})
 
-    def set_conditions(self, conditions: Mapping[Condition, Mapping[str, str]]) -> None:
+    def exchange(self, conditions: Mapping[Condition, Mapping[str, str]]) -> None:
         """Update each condition as `set_all` does.
 
         All new conditions are set before any is cleared, so that a reader never sees an intermediate state.
@@ -159,11 +159,11 @@ class Status:
             for subject, detail in details.items():
                 self.begin(condition, detail, subject)
         for condition, details in conditions.items():
-            self.clear_other_subjects(condition, details)
+            self.end_others(condition, details)
 
-    def clear_other_subjects(self, condition: Condition, subjects: Iterable[str]) -> None:
+    def end_others(self, condition: Condition, subjects: Iterable[str]) -> None:
         """Clear the condition for all subjects except these."""
-        kept = {truncate_text(subject) for subject in subjects}
+        kept = {cut(subject) for subject in subjects}
         with self._lock:
             for key in [key for key in self._active if key[0] is condition and key[1] not in kept]:
                 self._end(key)
@@ -172,7 +172,7 @@ class Status:
         """Show these conditions of worker processes in addition to this process's own."""
         self._of_workers = tuple(workers)
 
-    def not_live_reason(self) -> str | None:
+    def not_live(self) -> str | None:
         """Return why the process should be restarted, or None."""
         stuck = [
             active.detail for (condition, _), (active, _) in self._copy() if condition is Condition.EVENT_LOOP_STUCK
@@ -185,7 +185,7 @@ class Status:
     def active(self) -> list[ActiveCondition]:
         """Return the active conditions, most severe first."""
         found = [active for _, (active, _) in self._copy()]
-        stuck = self.not_live_reason()
+        stuck = self.not_live()
         if stuck is not None and all(each.condition is not Condition.EVENT_LOOP_STUCK for each in found):
             found.append(
                 ActiveCondition(Condition.EVENT_LOOP_STUCK, ServingState.NOT_SERVING, "", stuck, self._now_ms())
@@ -195,7 +195,7 @@ class Status:
             found, key=lambda each: (each.state is not ServingState.NOT_SERVING, _ORDER[each.condition], each.subject)
         )
 
-    def not_ready_reason(self) -> str | None:
+    def not_ready(self) -> str | None:
         """Return why clients cannot be served, or None."""
         return next((each.detail for each in self.active() if each.state is ServingState.NOT_SERVING), None)
 
@@ -216,7 +216,7 @@ Successes = Mapping[tuple[Condition, str], float]
 """The time (s, monotonic) of the last success, by the condition that a failure sets, and by its subject."""
 
 
-def drop_refuted(
+def not_refuted(
     conditions: Sequence[ActiveCondition], of_others: Sequence[Successes], now: float
 ) -> list[ActiveCondition]:
     """Return a worker's conditions without the refuted ones.
@@ -235,7 +235,7 @@ def drop_refuted(
     return [each for each in conditions if not is_refuted(each)]
 
 
-def merge_worker_conditions(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
+def of_workers(reports: Sequence[tuple[int, Sequence[ActiveCondition]]]) -> list[ActiveCondition]:
     """Return the conditions of a process whose workers report these.
 
     `reports` contains each worker's number. If a condition stops one worker from serving, the process needs attention,
@@ -247,7 +247,7 @@ def merge_worker_conditions(reports: Sequence[tuple[int, Sequence[ActiveConditio
         for each in conditions:
             shown = each
             if one_serves and each.state is ServingState.NOT_SERVING and each.condition not in _OF_THE_CLUSTER:
-                detail = truncate_text(f"worker {number}: {each.detail}")
+                detail = cut(f"worker {number}: {each.detail}")
                 shown = replace(each, state=ServingState.NEEDS_ATTENTION, subject=f"worker {number}", detail=detail)
             known = found.get((shown.condition, shown.subject))
             found[shown.condition, shown.subject] = shown if known is None else _both(known, shown)
@@ -257,4 +257,4 @@ def merge_worker_conditions(reports: Sequence[tuple[int, Sequence[ActiveConditio
 def _both(one: ActiveCondition, other: ActiveCondition) -> ActiveCondition:
     """Return the condition of two workers: the older one, with the clients of both."""
     older = min(one, other, key=lambda each: each.since_ms)
-    return replace(older, waiting=merge_waiting_names(one.waiting, other.waiting))
+    return replace(older, waiting=merge_waiting(one.waiting, other.waiting))

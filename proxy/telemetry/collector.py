@@ -32,22 +32,22 @@ from requests.adapters import BaseAdapter
 from sluicegate.config.model import Config
 from sluicegate.config.otel import Otel
 from sluicegate.config.tls import ServerTls
-from sluicegate.config.values.http import is_https, parse_headers
+from sluicegate.config.values.http import headers_in, is_https
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.http_client import (
-    HttpLookUpLimits,
     HttpResponseTooLarge,
+    LookUpLimits,
     http_failure_message,
     response_to,
 )
-from sluicegate.proxy.network.tls.contexts import TlsFilesError, tls_context_for_server
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, context_for_server
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.reporting.proxy_name import proxy_name
 
 SCOPE = InstrumentationScope("sluicegate", VERSION)
 
 
-def create_resource(config: Config, service_name: str) -> Resource:
+def resource_of(config: Config, service_name: str) -> Resource:
     """Return a description that is the same for all workers of a proxy and after a restart."""
     return Resource(
         {
@@ -77,7 +77,7 @@ class ExportFailed(Exception):
 
 
 class Collector:
-    """The collector that `otel` names. Only one thread may use it, but another thread may call `set_deadline`."""
+    """The collector that `otel` names. Only one thread may use it, but another thread may call `end_at`."""
 
     def __init__(self, keys: Otel) -> None:
         self._keys = keys
@@ -87,11 +87,11 @@ class Collector:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, self._adapter)
 
-    def create_metric_exporter(self) -> OTLPMetricExporter:
+    def metric_exporter(self) -> OTLPMetricExporter:
         """Create the SDK's exporter for metrics."""
         return OTLPMetricExporter(self._url("/v1/metrics"), **self._options())
 
-    def create_span_exporter(self) -> OTLPSpanExporter:
+    def span_exporter(self) -> OTLPSpanExporter:
         """Create the SDK's exporter for spans."""
         return OTLPSpanExporter(self._url("/v1/traces"), **self._options())
 
@@ -102,7 +102,7 @@ class Collector:
             raise ExportFailed(self._adapter.reason or "internal error: the exporter did not send the export")
         return self._adapter.body
 
-    def set_deadline(self, end: float) -> None:
+    def end_at(self, end: float) -> None:
         """Limit every request to the time until `end` (s, monotonic)."""
         self._adapter.end = end
 
@@ -129,7 +129,7 @@ class _BoundedAdapter(BaseAdapter):
         self._headers = keys.current_headers
         self._seconds = keys.timeout_seconds
         # The files are read at the first connection, and are checked again for each later connection.
-        self._tls = cache(lambda: tls_context_for_server("otel.tls", keys.tls or ServerTls()))
+        self._tls = cache(lambda: context_for_server("otel.tls", keys.tls or ServerTls()))
         self.end = float("inf")
         self.begin()
 
@@ -145,12 +145,12 @@ class _BoundedAdapter(BaseAdapter):
         given = max(min(float(timeout), self.end - monotonic()), _LEAST_SECONDS)
         body = request.body
         assert isinstance(body, bytes)
-        bounds = HttpLookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
+        bounds = LookUpLimits(monotonic() + given, _MOST_RESPONSE_BYTES)
         try:
             tls = self._context() if self._is_https else None
             with response_to("POST", str(request.url), bounds, self._all_headers(), body, tls) as response:
                 content = response.read()
-        except (PasswordUnreadable, TlsFilesError) as error:
+        except (PasswordUnreadable, BadTlsFiles) as error:
             self.reason = str(error)
             raise RequestException(self.reason) from error
         except (OSError, HTTPException) as error:
@@ -169,7 +169,7 @@ class _BoundedAdapter(BaseAdapter):
     def _all_headers(self) -> Mapping[str, str]:
         text = self._headers.get()
         try:
-            return {**(parse_headers(text) if text else {}), **_OWN_HEADERS}
+            return {**(headers_in(text) if text else {}), **_OWN_HEADERS}
         except ValueError as error:
             raise PasswordUnreadable(self._headers.key, str(error)) from None
 

@@ -31,8 +31,8 @@ from opentelemetry.sdk.resources import Resource
 from prometheus_client.core import Metric as Family
 from prometheus_client.samples import Sample
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.collection import CollectMetrics
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
@@ -44,12 +44,12 @@ _CUMULATIVE = AggregationTemporality.CUMULATIVE
 
 
 def metrics_data(resource: Resource, families: Iterable[Family], started_ns: int, now_ns: int) -> MetricsData:
-    """Return one export of these families. The times have the same meaning as for `otlp_metrics`."""
-    scope_metrics = ScopeMetrics(SCOPE, list(otlp_metrics(families, started_ns, now_ns)), "")
+    """Return one export of these families. The times have the same meaning as for `metrics_of`."""
+    scope_metrics = ScopeMetrics(SCOPE, list(metrics_of(families, started_ns, now_ns)), "")
     return MetricsData([ResourceMetrics(resource, [scope_metrics], "")])
 
 
-def otlp_metrics(families: Iterable[Family], started_ns: int, now_ns: int) -> Iterator[Metric]:
+def metrics_of(families: Iterable[Family], started_ns: int, now_ns: int) -> Iterator[Metric]:
     """Yield the families that have series.
 
     `started_ns` is the time when counting started, and `now_ns` the current time, in ns since the epoch.
@@ -75,12 +75,12 @@ def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -
 
     Each of Prometheus's buckets includes all lower buckets; OTLP's buckets do not.
     """
-    cumulative_buckets: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
+    cumulative: dict[tuple[tuple[str, str], ...], list[tuple[str, float]]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for sample in samples:
         labels = tuple((name, value) for name, value in sample.labels.items() if name != _BOUND)
         if sample.name.endswith("_bucket"):
-            cumulative_buckets.setdefault(labels, []).append((sample.labels[_BOUND], sample.value))
+            cumulative.setdefault(labels, []).append((sample.labels[_BOUND], sample.value))
         elif sample.name.endswith("_sum"):
             sums[labels] = sample.value
     return [
@@ -95,12 +95,12 @@ def _histogram_points(samples: Iterable[Sample], started_ns: int, now_ns: int) -
             min=None,  # type: ignore[arg-type]  # optional in OTLP; the proxy does not keep it
             max=None,  # type: ignore[arg-type]  # as min
         )
-        for labels, buckets in cumulative_buckets.items()
+        for labels, buckets in cumulative.items()
     ]
 
 
 def _attributes(labels: Mapping[str, str]) -> dict[str, str]:
-    return {name: escape_unprintable(value) for name, value in labels.items()}
+    return {name: printable(value) for name, value in labels.items()}
 
 
 def _unit_of(name: str) -> str:
@@ -131,21 +131,21 @@ class MetricPush:
         self._health = health
         self._collect = collect
         self._collector = collector
-        self._exporter = collector.create_metric_exporter()
+        self._exporter = collector.metric_exporter()
         self._resource = resource
         self._every_seconds = every_seconds
         self._counters = counters
         self._started_ns = time.time_ns()
         self._ends = threading.Event()
         self._log = structlog.get_logger("sluicegate.otel")
-        self._reports = OncePerMinute()
+        self._reports = OnceAMinute()
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel metrics", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Export the last values, for at most 2 s."""
-        self._collector.set_deadline(time.monotonic() + _AT_THE_END_SECONDS)
+        self._collector.end_at(time.monotonic() + _AT_THE_END_SECONDS)
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
         self._exporter.shutdown()

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 from sluicegate.proxy.reporting.logs.validation_lines import finding_details
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
@@ -49,9 +49,7 @@ class RequestSummary(NamedTuple):
 
 def summarize(request: RequestOutcome, untraced: int) -> RequestSummary:
     """Summarize a request."""
-    topics = tuple(
-        escape_unprintable(truncate_text(name)) for name in islice(request.topics, MOST_TOPICS) if name is not None
-    )
+    topics = tuple(printable(cut(name)) for name in islice(request.topics, MOST_TOPICS) if name is not None)
     outcomes = Counter(batch.outcome for batch in request.batches)
     batches = {outcome.value: count for outcome, count in outcomes.items()}
     not_validated = sum(not batch.is_validated for batch in request.batches)
@@ -82,11 +80,11 @@ def _problem(request: RequestOutcome) -> dict[str, Any] | None:
     finding = batch.findings[0].finding if batch.findings else batch.unreadable
     assert finding is not None
     assert batch.basis is not None
-    shown = None if batch.topic is None else truncate_text(batch.topic)
+    shown = None if batch.topic is None else cut(batch.topic)
     return finding_details(request.client, shown, batch, finding, batch.basis.now_ms)
 
 
-class PerSecondLimit:
+class PerSecond:
     """A rate limit per second. Times are monotonic, in seconds."""
 
     def __init__(self, most: int) -> None:
@@ -116,10 +114,10 @@ class RequestTraces:
     def __init__(self, most_a_second: int, keep: Keep, seconds: Callable[[], float] = time.monotonic) -> None:
         self._keep = keep
         self._seconds = seconds
-        self._wrong = PerSecondLimit(most_a_second)
-        self._good = PerSecondLimit(most_a_second)
+        self._wrong = PerSecond(most_a_second)
+        self._good = PerSecond(most_a_second)
 
-    def report_request_outcome(self, request: RequestOutcome) -> None:
+    def request_settled(self, request: RequestOutcome) -> None:
         """Sample a request once its outcome is known."""
         is_wrong = any(batch.is_reported for batch in request.batches)
         untraced = (self._wrong if is_wrong else self._good).take(self._seconds())

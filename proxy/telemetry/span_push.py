@@ -23,8 +23,8 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.telemetry.collector import SCOPE, Collector, ExportFailed
@@ -38,7 +38,7 @@ _OURS = "sluicegate."
 _PROBLEM = ("topic", "partition", "error", "reason", "rule", "record", "record_timestamp", "diagnosis")
 
 
-def make_span(summary: RequestSummary, resource: Resource) -> ReadableSpan:
+def span_of(summary: RequestSummary, resource: Resource) -> ReadableSpan:
     """Return a span in a separate trace.
 
     It lasts from the request's last byte until the broker's response began or, without a response, until the request
@@ -90,16 +90,16 @@ def _attributes(summary: RequestSummary, topic: str | None) -> dict[str, Value |
     attributes |= {f"{_OURS}batches.{outcome}": count for outcome, count in summary.batches.items()}
     for name in _PROBLEM:
         found = problem.get(name)
-        attributes[f"{_OURS}problem.{name}"] = escape_unprintable(found) if isinstance(found, str) else found
+        attributes[f"{_OURS}problem.{name}"] = printable(found) if isinstance(found, str) else found
     return attributes
 
 
 def _software(name: str | None, version: str | None) -> str | None:
-    return None if name is None else escape_unprintable(f"{name} {version or ''}".rstrip())
+    return None if name is None else printable(f"{name} {version or ''}".rstrip())
 
 
 def _shown(text: str | None) -> str | None:
-    return None if text is None else escape_unprintable(text)
+    return None if text is None else printable(text)
 
 
 _DESTINATION = "otel traces"
@@ -118,19 +118,19 @@ class SpanPush:
     def __init__(self, collector: Collector, resource: Resource, counters: Counters, health: WriteHealth) -> None:
         self._health = health
         self._collector = collector
-        self._exporter = collector.create_span_exporter()
+        self._exporter = collector.span_exporter()
         self._resource = resource
         self._counters = counters
         self._queue: BoundedQueue[RequestSummary] = BoundedQueue(_MAX_QUEUED, _MAX_QUEUED_BYTES)
         self._ends = threading.Event()
         self._ends_at = float("inf")
         self._log = structlog.get_logger("sluicegate.otel")
-        self._reports = OncePerMinute()
+        self._reports = OnceAMinute()
         context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="otel traces", daemon=True)
         self._thread.start()
 
-    def queue_span(self, summary: RequestSummary) -> None:
+    def keep(self, summary: RequestSummary) -> None:
         """Queue a request for a span, without waiting."""
         if not self._queue.put(summary, _SPAN_BYTES):
             self._counters.otel_spans_dropped += 1
@@ -139,7 +139,7 @@ class SpanPush:
     def close(self) -> None:
         """Export the queued spans for at most 2 s. Count the remaining spans."""
         self._ends_at = time.monotonic() + _AT_THE_END_SECONDS
-        self._collector.set_deadline(self._ends_at)
+        self._collector.end_at(self._ends_at)
         self._queue.close()
         self._ends.set()
         self._thread.join(_AT_THE_END_SECONDS)
@@ -161,7 +161,7 @@ class SpanPush:
         summary: RequestSummary | None = first
         while summary is not None:
             try:
-                spans.append(make_span(summary, self._resource))
+                spans.append(span_of(summary, self._resource))
             except Exception as error:  # a span that cannot be encoded must not stop the next ones
                 self._failed(1, f"internal error: {error!r}")
             summary = self._queue.take(0) if len(spans) < _AT_ONCE else None

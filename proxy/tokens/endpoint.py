@@ -21,12 +21,12 @@ from sluicegate.config.tls import ServerTls
 from sluicegate.config.values.http import is_https
 from sluicegate.config.values.password import Password, PasswordUnreadable
 from sluicegate.proxy.network.http_client import (
-    HttpLookUpLimits,
     HttpResponseTooLarge,
+    LookUpLimits,
     http_failure_message,
     response_to,
 )
-from sluicegate.proxy.network.tls.contexts import TlsContext, TlsFilesError, tls_context_for_server
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, TlsContext, context_for_server
 from sluicegate.proxy.tokens.cache import TOKEN_SECONDS, GrantedToken, TokenMissing
 
 _MOST_BYTES = 64 << 10
@@ -87,13 +87,13 @@ class TokenEndpoint:
 
     def __init__(self, client: ClientCredentials) -> None:
         self._client = client
-        self._tls = cache(lambda: tls_context_for_server(client.tls_key, client.tls))
+        self._tls = cache(lambda: context_for_server(client.tls_key, client.tls))
 
     def fetch(self, seconds: float = TOKEN_SECONDS) -> GrantedToken:
         """Request a token. Blocks for at most `seconds`. Raises TokenMissing."""
         try:
-            status, retry_after, content = self._ask(HttpLookUpLimits(monotonic() + seconds, _MOST_BYTES))
-        except (PasswordUnreadable, TlsFilesError) as error:
+            status, retry_after, content = self._ask(LookUpLimits(monotonic() + seconds, _MOST_BYTES))
+        except (PasswordUnreadable, BadTlsFiles) as error:
             raise self._failed(str(error)) from error
         except HttpResponseTooLarge as error:
             raise self._failed(http_failure_message(error, seconds)) from error
@@ -116,10 +116,10 @@ class TokenEndpoint:
             raise self._failed("the response has no valid expires_in")
         return GrantedToken(value, lifetime)
 
-    def _ask(self, bounds: HttpLookUpLimits) -> tuple[int, str | None, bytes]:
+    def _ask(self, bounds: LookUpLimits) -> tuple[int, str | None, bytes]:
         """Return the status, the Retry-After header and the body.
 
-        Raises OSError, HTTPException, PasswordUnreadable and TlsFilesError.
+        Raises OSError, HTTPException, PasswordUnreadable and BadTlsFiles.
         """
         client = self._client
         form = {"grant_type": "client_credentials"} | ({"scope": client.scope} if client.scope else {})

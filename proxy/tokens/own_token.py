@@ -32,11 +32,11 @@ class Token:
 def own_token(sasl: Sasl, seconds: float) -> Token:
     """Return a valid token. A request for a new one blocks for at most `seconds`. Raises TokenMissing."""
     if sasl.oauth is None:
-        return read_token_file(sasl.current_token)
-    return token_from_cache(_granted(sasl.oauth), seconds)
+        return token_in_file(sasl.current_token)
+    return cached_token(_granted(sasl.oauth), seconds)
 
 
-def token_from_cache(tokens: TokenCache, seconds: float) -> Token:
+def cached_token(tokens: TokenCache, seconds: float) -> Token:
     """Return a valid token from a token endpoint.
 
     A request for a new one blocks for at most `seconds`. Raises TokenMissing.
@@ -57,7 +57,7 @@ def _granted(oauth: OauthClient) -> TokenCache:
     return TokenCache(TokenEndpoint(configured_client(oauth, "upstream.sasl.oauth")).fetch)
 
 
-def read_token_file(source: Password) -> Token:
+def token_in_file(source: Password) -> Token:
     """Return the token in a file, which is read each time.
 
     Raises TokenMissing if there is no token or if it has expired.

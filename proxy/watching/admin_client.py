@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.live.live_state import LiveState, TrafficHistory
-from sluicegate.proxy.live.traffic import sum_histories
-from sluicegate.proxy.network.http_client import HttpLookUpLimits, http_failure_message, response_to
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.live.traffic import sum_of_histories
+from sluicegate.proxy.network.http_client import LookUpLimits, http_failure_message, response_to
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 SECONDS = 5.0
 SUSPEND, RESUME = "/api/suspend", "/api/resume"
@@ -66,7 +66,7 @@ def read_history(address: HostPort, token: str | None, kind: str, name: str | No
         raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
     history = cast(TrafficHistory | None, found["traffic"])
     try:
-        return None if history is None else sum_histories([history])
+        return None if history is None else sum_of_histories([history])
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise StateUnavailable(f"the history has another format ({type(error).__name__})") from error
 
@@ -113,7 +113,7 @@ def _with_known(found: Any, key: str, what: str) -> dict[str, Any]:
     if (problem := found.get("problem")) is None:
         raise StateUnavailable(f"{what} needs state.topic in the configuration")
     text = f"{what} cannot be read: {problem}; {found.get('advice')}"
-    raise StateUnavailable(escape_unprintable(truncate_text(text, _REASON_CHARACTERS)))
+    raise StateUnavailable(printable(cut(text, _REASON_CHARACTERS)))
 
 
 def read_states(
@@ -142,7 +142,7 @@ def suspend(
     return _change(address, token, SUSPEND, {"reason": reason, "seconds": seconds, **_scope(this_proxy)}, topic)
 
 
-def read_topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
+def topics_to_change(address: HostPort, token: str | None, path: str, pattern: str) -> list[str]:
     """Return the topics that a change with this pattern would affect.
 
     `path` is the API path of `suspend` or `resume`. Raises StateUnavailable.
@@ -179,9 +179,7 @@ def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[s
     if outcome == "rejected":
         problems = "; ".join(str(problem) for problem in found["problems"])
         raise StateUnavailable(
-            escape_unprintable(
-                truncate_text(f"rejected, the previous policies stay in force: {problems}", _REASON_CHARACTERS)
-            )
+            printable(cut(f"rejected, the previous policies stay in force: {problems}", _REASON_CHARACTERS))
         )
     if outcome != "reloaded":
         raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
@@ -192,7 +190,7 @@ def reload(address: HostPort, token: str | None, accept_removed: bool) -> list[s
             f"{each['file']} is missing or unreadable; its last policies stay in force ({kept}); "
             "--accept-removed ends them"
         )
-    return [escape_unprintable(truncate_text(text, _REASON_CHARACTERS)) for text in texts]
+    return [printable(cut(text, _REASON_CHARACTERS)) for text in texts]
 
 
 def _scope(this_proxy: bool) -> dict[str, str]:
@@ -207,9 +205,7 @@ def _change(
     suspended = found.get("suspended") if isinstance(found, dict) else None
     if not isinstance(suspended, list):
         raise StateUnavailable("the server is not a sluicegate web UI, or has another version")
-    return [
-        escape_unprintable(truncate_text(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)
-    ]
+    return [printable(cut(str(each.get("text")), 500)) for each in suspended if isinstance(each, dict)]
 
 
 def _json_from(
@@ -224,18 +220,16 @@ def _json_from(
 
     The response must arrive within `seconds`. Raises StateUnavailable.
     """
-    bounds = HttpLookUpLimits(time.monotonic() + seconds, most_bytes)
+    bounds = LookUpLimits(time.monotonic() + seconds, most_bytes)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         with response_to(method, f"http://{address}{target}", bounds, headers) as response:
             if response.status != OK:
                 reason = response.read(_REASON_BYTES).decode(errors="replace").strip()
-                raise StateUnavailable(
-                    f"{response.status} {escape_unprintable(truncate_text(reason, _REASON_CHARACTERS))}"
-                )
+                raise StateUnavailable(f"{response.status} {printable(cut(reason, _REASON_CHARACTERS))}")
             content = response.read()
     except (OSError, HTTPException) as error:
-        raise StateUnavailable(escape_unprintable(http_failure_message(error, seconds))) from error
+        raise StateUnavailable(printable(http_failure_message(error, seconds))) from error
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -3,30 +3,28 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable
-from sluicegate.proxy.watching.formatting import format_iso_time
+from sluicegate.proxy.reporting.bounded_text import printable
+from sluicegate.proxy.watching.formatting import iso_time
 
 _THOUSAND = 1000
 
 
-def format_lines(history: Mapping[str, Any]) -> Iterator[str]:
+def lines_of(history: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines for a history that the API returned.
 
     The first line states when the history begins, and whether changes are missing.
     """
     changes = history["changes"]
     missing = "" if history["is_complete"] else "; not all changes could be read in time: request fewer days"
-    yield f"{len(changes)} changes since {format_iso_time(history['since_ms'])}{missing}"
+    yield f"{len(changes)} changes since {iso_time(history['since_ms'])}{missing}"
     for change in changes:
         actor = change["actor"]
         yield ""
-        yield escape_unprintable(
-            f"{format_iso_time(change['time_ms'])} {change['what']}, by {actor['name']} ({actor['address']})"
-        )
+        yield printable(f"{iso_time(change['time_ms'])} {change['what']}, by {actor['name']} ({actor['address']})")
         for line in change["changes"]:
-            yield escape_unprintable(f"  {line['effect']}: {line['text']}")
+            yield printable(f"  {line['effect']}: {line['text']}")
         taken = (f"{each['proxy']} ({_after(each['time_ms'] - change['time_ms'])})" for each in change["taken"])
-        yield escape_unprintable(f"  taken by {', '.join(taken)}")
+        yield printable(f"  taken by {', '.join(taken)}")
 
 
 def _after(ms: int) -> str:

@@ -17,11 +17,11 @@ from typing import Any
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.live.conditions import ConditionState
-from sluicegate.proxy.live.flow_history import FlowTotals, recent_rates
+from sluicegate.proxy.live.flow_history import Flow, rates_of
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import FleetProxy, History, LiveState, TrafficHistory
 from sluicegate.proxy.live.merged_state import merged_state
-from sluicegate.proxy.live.traffic import sum_histories
+from sluicegate.proxy.live.traffic import sum_of_histories
 from sluicegate.proxy.reporting.build_info import VERSION
 from sluicegate.proxy.watching.admin_client import (
     StateUnavailable,
@@ -99,7 +99,7 @@ class Fleet:
             return state
         addresses = list(self._proxies)
         found = self._threads.map(partial(self._history_of, query.history_of), addresses)
-        return {**state, "traffic": sum_histories([history for history in found if history is not None])}
+        return {**state, "traffic": sum_of_histories([history for history in found if history is not None])}
 
     def newest_states(self) -> list[tuple[FleetProxy, float | None]]:
         """Return each proxy, with the seconds since its newest state was read, or None if it has never responded."""
@@ -218,7 +218,7 @@ class Fleet:
         state = self._read(address, self._token_of(address), MAX_BYTES)
         try:
             merged_state([state, _nothing()])
-            recent_rates(state["history"])
+            rates_of(state["history"])
         except Exception as error:  # a proxy with another version must not disturb the others' sums
             raise StateUnavailable(f"the state has another format ({type(error).__name__})") from error
         return state
@@ -255,7 +255,7 @@ class Fleet:
             "conditions": state["conditions"] if state is not None and is_fresh else [],
             "connections": state["connections"]["count"] if state is not None and is_fresh else None,
             "totals": None if state is None else state["totals"],
-            "rates": recent_rates(state["history"])._asdict() if state is not None and is_fresh else None,
+            "rates": rates_of(state["history"])._asdict() if state is not None and is_fresh else None,
         }
 
 
@@ -281,7 +281,7 @@ def _unreachable(address: str, reason: str, since_ms: int) -> ConditionState:
 
 def _newest(history: History, seconds: int) -> History:
     skipped = max(0, len(history["requests"]) - seconds)
-    rows = {name: history[name][skipped:] for name in FlowTotals._fields}  # type: ignore[literal-required]
+    rows = {name: history[name][skipped:] for name in Flow._fields}  # type: ignore[literal-required]
     return {"begin": history["begin"] + skipped, **rows}  # type: ignore[typeddict-item]
 
 
@@ -305,8 +305,8 @@ def _nothing() -> LiveState:
         "cluster_id": None,
         "state": "not serving",
         "conditions": [],
-        "totals": FlowTotals()._asdict(),
-        "history": {"begin": 0} | {name: [] for name in FlowTotals._fields},  # type: ignore[typeddict-item]
+        "totals": Flow()._asdict(),
+        "history": {"begin": 0} | {name: [] for name in Flow._fields},  # type: ignore[typeddict-item]
         "violation_groups": [],
         "other_violations": 0,
         "violations": [],

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable
+from sluicegate.proxy.reporting.bounded_text import printable
 from sluicegate.proxy.reporting.events.violation_event import REHEARSE
 from sluicegate.validation.outcome import Change, Copies, Outcome
 
@@ -29,32 +29,32 @@ _THOUSAND = 1000
 
 def printable_name(name: str | None) -> str:
     """Return a name without control characters."""
-    return _NO_CLIENT_ID if name is None else escape_unprintable(name) or "(empty)"
+    return _NO_CLIENT_ID if name is None else printable(name) or "(empty)"
 
 
-def format_rate(number: float) -> str:
+def rate_text(number: float) -> str:
     """Format a rate with few digits: 0, 0.4, 12.5, 1,234."""
     return f"{number:,.0f}" if number >= 100 or number == 0 else f"{number:.1f}"
 
 
-def format_size(number: float) -> str:
+def size_text(number: float) -> str:
     """Format a number of bytes with its unit."""
     unit = 0
     while number >= _THOUSAND and unit < len(_UNITS) - 1:
         number /= _THOUSAND
         unit += 1
-    return f"{format_rate(number)} {_UNITS[unit]}"
+    return f"{rate_text(number)} {_UNITS[unit]}"
 
 
-def format_iso_time(ms: int) -> str:
+def iso_time(ms: int) -> str:
     """Format a time of the proxy's clock (Unix time, ms) in ISO 8601, in UTC."""
     return datetime.fromtimestamp(ms / _THOUSAND, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def format_record_time(ms: int) -> str:
+def record_time(ms: int) -> str:
     """Format a record's time in ISO 8601, or as a number if there is no such date: a client may send any time."""
     try:
-        return format_iso_time(ms)
+        return iso_time(ms)
     except (ValueError, OverflowError, OSError):
         return f"{ms} ms"
 
@@ -69,7 +69,7 @@ def outcome_word(event: Mapping[str, Any]) -> str:
     if event["outcome"] == Outcome.ACCEPTED:
         done = [change for change in changes if change != Change.MASKED]
         return str(copies or (done[0] if done else Outcome.ACCEPTED))
-    return escape_unprintable(str(event["outcome"]))
+    return printable(str(event["outcome"]))
 
 
 def outcome_in_words(event: Mapping[str, Any]) -> str:
@@ -94,20 +94,20 @@ def main_reason(groups: Sequence[ViolationGroupState], now_ms: int) -> str:
     return f"{printable_name(most['reason'])} ({NOT_STORED})" if retried else printable_name(most["reason"])
 
 
-def describe_client(event: dict[str, Any]) -> str:
+def client_of(event: dict[str, Any]) -> str:
     """Return the software, principal and address of an event's client."""
     software = " ".join(text for text in (event.get("software_name"), event.get("software_version")) if text)
     known = [text for text in (software, event.get("principal"), event.get("client_address")) if text]
-    return escape_unprintable(", ".join(known))
+    return printable(", ".join(known))
 
 
-def client_owner_text(event: dict[str, Any]) -> str:
+def client_owner_of(event: dict[str, Any]) -> str:
     """Return the owner of an event's client, or an empty string if there is none."""
     owner = event.get("client_owner")
     if not isinstance(owner, dict) or not owner.get("team"):
         return ""
     contact = f" ({owner['contact']})" if owner.get("contact") else ""
-    return escape_unprintable(f"{owner['team']}{contact}")
+    return printable(f"{owner['team']}{contact}")
 
 
 def diagnosis_text(event: dict[str, Any]) -> str:
@@ -116,12 +116,12 @@ def diagnosis_text(event: dict[str, Any]) -> str:
         f"{one['key']} of {one['max_ms']} ms would reject {one['bad_records']}" for one in event.get("rehearsed", ())
     ]
     if rehearsed:
-        return escape_unprintable("; ".join(rehearsed))
+        return printable("; ".join(rehearsed))
     place = f"partition {event.get('partition')}"
     samples = event.get("samples") or ()
     if not samples or outcome_word(event) == _RETRYING:
-        return escape_unprintable(f"{place}: {event.get('message') or event.get('reason')}")
+        return printable(f"{place}: {event.get('message') or event.get('reason')}")
     sample = samples[0]
     words = sample.get("diagnosis") or sample.get("reason")
     time = f", timestamp {sample.get('timestamp')}" if "rule" not in sample and "diagnosis" in sample else ""
-    return escape_unprintable(f"{place}, record {sample.get('index')}{time}: {words}")
+    return printable(f"{place}, record {sample.get('index')}{time}: {words}")

@@ -3,23 +3,22 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sluicegate.proxy.watching.formatting import format_iso_time, printable_name
-from sluicegate.proxy.watching.topic_violations import client_violation_lines
+from sluicegate.proxy.watching.formatting import iso_time, printable_name
+from sluicegate.proxy.watching.topic_violations import lines_about
 
 
-def format_lines(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
+def lines_of(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
     """Yield the lines for a response of `/api/violations`, topic by topic.
 
     `topic` is set if only one topic is shown.
     """
-    since, until = format_iso_time(found["since_ms"]), format_iso_time(found["until_ms"])
-    known = f"from {since} to {until} ({printable_name(found['topic'])})"
+    known = f"from {iso_time(found['since_ms'])} to {iso_time(found['until_ms'])} ({printable_name(found['topic'])})"
     since_ms = found["complete_since_ms"]
     if since_ms is None:
         yield f"not all of these events could be read: {found['events']:,} were"
     elif since_ms > found["since_ms"]:
-        known = f"from {format_iso_time(since_ms)} to {until} ({printable_name(found['topic'])})"
-        yield f"only the newest {found['events']:,} events were read, from {format_iso_time(since_ms)} on"
+        known = f"from {iso_time(since_ms)} to {iso_time(found['until_ms'])} ({printable_name(found['topic'])})"
+        yield f"only the newest {found['events']:,} events were read, from {iso_time(since_ms)} on"
     if found["skipped"]:
         yield f"skipped {found['skipped']:,} records that are not violation events"
     if found["other"]:
@@ -30,4 +29,4 @@ def format_lines(found: Mapping[str, Any], topic: str | None) -> Iterator[str]:
     if not topics:
         yield f"no violations recorded {known}"
     for name, groups in topics.items():
-        yield from client_violation_lines(name, groups, known)
+        yield from lines_about(name, groups, known)

@@ -7,17 +7,17 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from sluicegate.proxy.live.flow_history import recent_rates
+from sluicegate.proxy.live.flow_history import rates_of
 from sluicegate.proxy.live.live_state import LiveState, ViolationGroupState
 from sluicegate.proxy.live.merged_state import merged_state
 from sluicegate.proxy.watching.admin_client import ProxyState
 from sluicegate.proxy.watching.formatting import (
     diagnosis_text,
-    format_rate,
-    format_size,
     main_reason,
     outcome_word,
     printable_name,
+    rate_text,
+    size_text,
 )
 from sluicegate.validation.outcome import Outcome
 
@@ -92,13 +92,13 @@ class _Proxies:
 
 
 def _row(name: str, state: LiveState, columns: Sequence[str]) -> list[RenderableType]:
-    flow = recent_rates(state["history"])
+    flow = rates_of(state["history"])
     figures = {
-        "requests": format_rate(flow.requests),
-        "records": format_rate(flow.records),
-        "produced": format_size(flow.size),
-        "rejected": format_rate(flow.rejected),
-        "observed": format_rate(flow.observed),
+        "requests": rate_text(flow.requests),
+        "records": rate_text(flow.records),
+        "produced": size_text(flow.size),
+        "rejected": rate_text(flow.rejected),
+        "observed": rate_text(flow.observed),
         "conns": f"{state['connections']['count']:,}",
     }
     return [name, *(figures[column] for column in columns), Text(state["state"], _STYLES.get(state["state"], "yellow"))]
@@ -148,7 +148,7 @@ def _topics(state: LiveState) -> Table:
 
     for name in sorted({*rates, *violated}, key=sort_key)[:_WORST]:
         known, groups = rates.get(name), violated.get(name, [])
-        flow = ("-", "-") if known is None else (format_rate(known["batches"]), format_size(known["size"]))
+        flow = ("-", "-") if known is None else (rate_text(known["batches"]), size_text(known["size"]))
         rejected = sum(group["batches"] for group in groups if _is_rejected(group))
         observed = sum(group["batches"] for group in groups) - rejected
         topic = Text("unknown topic id") if name is None else _name(name)

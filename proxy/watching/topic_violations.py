@@ -5,10 +5,10 @@ from pathlib import Path
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
 from sluicegate.proxy.watching.formatting import (
-    client_owner_text,
-    describe_client,
+    client_of,
+    client_owner_of,
     diagnosis_text,
-    format_iso_time,
+    iso_time,
     outcome_in_words,
     printable_name,
 )
@@ -26,7 +26,7 @@ def read_files(counts: ViolationCounts, files: Sequence[Path]) -> None:
     for file in files:
         for line in _lines_of(file):
             if line.strip():
-                counts.count_line(line)
+                counts.take(line)
 
 
 def _lines_of(file: Path) -> Iterator[bytes]:
@@ -38,9 +38,7 @@ def _lines_of(file: Path) -> Iterator[bytes]:
         raise EventsUnreadable(f"{file} cannot be read: {error.strerror}") from error
 
 
-def client_violation_lines(
-    topic: str | None, violation_groups: Sequence[ViolationGroupState], known: str
-) -> Iterator[str]:
+def lines_about(topic: str | None, violation_groups: Sequence[ViolationGroupState], known: str) -> Iterator[str]:
     """Yield the lines for each client, most batches first.
 
     `known` names the source of the violations and the time from which they are known.
@@ -59,9 +57,8 @@ def client_violation_lines(
         yield f"  full enforcement would also reject or fix {batches:,} batches, of {of} of these clients (enforce)"
     for client_id, found in sorted(by_client.items(), key=lambda item: -sum(one["batches"] for one in item[1])):
         newest = max(found, key=lambda one: one["last_ms"])
-        owner = client_owner_text(newest["example"])
-        owned = f", owner: {owner}" if owner else ""
-        yield f"{printable_name(client_id)} ({describe_client(newest['example'])}){owned}"
+        owner = client_owner_of(newest["example"])
+        yield f"{printable_name(client_id)} ({client_of(newest['example'])}){f', owner: {owner}' if owner else ''}"
         for group in found:
             yield from _group_lines(group)
 
@@ -69,7 +66,7 @@ def client_violation_lines(
 def _group_lines(group: ViolationGroupState) -> Iterator[str]:
     batches = "1 batch" if group["batches"] == 1 else f"{group['batches']:,} batches"
     records = "1 bad record" if group["bad_records"] == 1 else f"{group['bad_records']:,} bad records"
-    times = f"{format_iso_time(group['first_ms'])} to {format_iso_time(group['last_ms'])}"
+    times = f"{iso_time(group['first_ms'])} to {iso_time(group['last_ms'])}"
     rule = group.get("rule")  # a running proxy does not report the rule here
     reason = group["reason"] if rule is None else f"{group['reason']} ({rule})"
     yield f"  {printable_name(reason)}: {batches}, {records}, {times}; {outcome_in_words(group)}"

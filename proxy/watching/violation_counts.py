@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from sluicegate.proxy.live.live_state import ViolationGroupState
-from sluicegate.validation.event_schema import SCHEMA_VERSION, violation_event_in
+from sluicegate.validation.event_schema import SCHEMA_VERSION, event_in
 
 _MAX_GROUPS = 10_000
 
@@ -57,10 +57,10 @@ class ViolationCounts:
         self.other = 0
         self.first_ms: int | None = None
 
-    def count_line(self, line: bytes) -> None:
+    def take(self, line: bytes) -> None:
         """Count the event in a line or a record."""
         try:
-            event = violation_event_in(json.loads(line))
+            event = event_in(json.loads(line))
             if event["schema_version"] != SCHEMA_VERSION or self._is_repeated(event["id"]):
                 return
             ms = round(datetime.fromisoformat(event["time"]).timestamp() * 1000)

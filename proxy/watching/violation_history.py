@@ -56,7 +56,7 @@ class ViolationHistory:
             raise TopicUnavailable("other requests read the topic now; try again")
         try:
             times_ms = since_ms, until_ms
-            read = read_range(self._upstream, self.topic, times_ms, MOST_EVENTS, _MOST_BYTES, counts.count_line)
+            read = read_range(self._upstream, self.topic, times_ms, MOST_EVENTS, _MOST_BYTES, counts.take)
         finally:
             self._reading.release()
         groups = counts.groups()

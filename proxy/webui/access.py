@@ -36,7 +36,7 @@ class Access:
         self._token = token
         self._is_here = is_loopback(listen.host)
 
-    def file_request_rejection(self, headers: Mapping[str, str]) -> HttpResponse | None:
+    def rejection_of_files(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for files, or None to allow it. Header names are in lower case."""
         if self._token is not None:
             return None
@@ -55,9 +55,9 @@ class Access:
             )
         return None
 
-    def data_request_rejection(self, headers: Mapping[str, str]) -> HttpResponse | None:
+    def rejection_of_data(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for data, or None to allow it."""
-        rejection = self.file_request_rejection(headers)
+        rejection = self.rejection_of_files(headers)
         if rejection is not None:
             return rejection
         if headers.get("sec-fetch-site", "none") not in _OWN_SITES:
@@ -77,13 +77,13 @@ class Access:
             ("WWW-Authenticate", 'Bearer realm="sluicegate"'),
         )
 
-    def change_request_rejection(self, headers: Mapping[str, str]) -> HttpResponse | None:
+    def rejection_of_change(self, headers: Mapping[str, str]) -> HttpResponse | None:
         """Return the response that rejects a request for a change, or None to allow it. Changes require a token."""
         if self._token is None:
             return text_response(
                 403, "Changes require a token: set admin.token_file, and send the token as `Authorization: Bearer …`."
             )
-        return self.data_request_rejection(headers)
+        return self.rejection_of_data(headers)
 
 
 def _token_in(header: str) -> bytes:

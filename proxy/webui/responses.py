@@ -65,7 +65,7 @@ def text_response(status: int, text: str, *headers: tuple[str, str]) -> HttpResp
     return HttpResponse(status, f"{text}\n".encode(), (("Content-Type", TEXT), *headers))
 
 
-def find_asset(path: str, takes_gzip: bool = False) -> HttpResponse | None:
+def asset(path: str, takes_gzip: bool = False) -> HttpResponse | None:
     """Return the web UI's file at `path`, or None if there is none."""
     name = "index.html" if path == "/" else path.removeprefix("/ui/")
     kind = _KINDS.get(name)

@@ -18,7 +18,7 @@ from prometheus_client.exposition import gzip_accepted
 from sluicegate.proxy.live.live_snapshot import CLIENT, EVERYTHING, TOPIC, LiveQuery, history_of
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.webui.access import Access
-from sluicegate.proxy.webui.responses import SAFE, HttpResponse, Slow, find_asset, text_response
+from sluicegate.proxy.webui.responses import SAFE, HttpResponse, Slow, asset, text_response
 
 ReadState = Callable[[LiveQuery], LiveState]
 """Returns the state. Raises NoStateAvailable."""
@@ -52,7 +52,7 @@ _MOST_CLIENT_CHARACTERS = 1000
 class Changes(Protocol):
     """Suspends and resumes enforcement, and reloads the configuration."""
 
-    def suspension_lines(self, topic: str, /) -> list[str]:
+    def lines_about(self, topic: str, /) -> list[str]:
         """Return a line for each suspension that applies to `topic`."""
         ...
 
@@ -104,19 +104,19 @@ class Site:
         self._explain = explain
         self._read_reloads = read_reloads
 
-    def find_response(self, target: str, headers: Mapping[str, str]) -> HttpResponse | Slow | StreamRequested | None:
+    def find(self, target: str, headers: Mapping[str, str]) -> HttpResponse | Slow | StreamRequested | None:
         """Return the response to a GET request, or a function that returns it.
 
         Return None if the path does not belong to the web UI.
         """
         path, _, query = target.partition("?")
         if path == "/" or path.startswith("/ui/"):
-            return self._access.file_request_rejection(headers) or find_asset(
+            return self._access.rejection_of_files(headers) or asset(
                 path, gzip_accepted(headers.get("accept-encoding", ""))
             )
         if path not in _DATA:
             return None
-        rejection = self._access.data_request_rejection(headers)
+        rejection = self._access.rejection_of_data(headers)
         if rejection is not None:
             return rejection
         if path == "/api/stream":
@@ -134,7 +134,7 @@ class Site:
         path, _, query = target.partition("?")
         if self._changes is None or path not in _CHANGES:
             return text_response(404, f"POST is only allowed for {', '.join(_CHANGES)}")
-        return self._access.change_request_rejection(headers) or self._changes.change(path, query, address)
+        return self._access.rejection_of_change(headers) or self._changes.change(path, query, address)
 
     def _of_all_proxies(self, path: str, query: str) -> HttpResponse:
         if self._changes is None:
@@ -170,7 +170,7 @@ class Site:
         topic = unquote_plus(value)
         if name != "topic" or not topic or len(topic) > _MOST_TOPIC_CHARACTERS:
             return text_response(400, "name a topic: /api/policy?topic=NAME")
-        suspended = self._changes.suspension_lines(topic) if self._changes is not None else []
+        suspended = self._changes.lines_about(topic) if self._changes is not None else []
         explained = self._explain(topic)
         return _json({**explained, "lines": explained["lines"] + suspended})
 

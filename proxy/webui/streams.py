@@ -15,7 +15,7 @@ import structlog
 
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.webui.site import NoStateAvailable
 
 MAX_STREAMS = 8
@@ -61,7 +61,7 @@ class Streams:
         self._open: set[Stream] = set()
         self._newest = _NEWEST
         self._feeding: asyncio.Task[None] | None = None
-        self._complaints = OncePerMinute()
+        self._complaints = OnceAMinute()
         self._log = structlog.get_logger("sluicegate.admin")
 
     def open(self) -> Stream | None:

@@ -20,7 +20,7 @@ _ROW = re.compile(
 )
 
 
-def vendored_components() -> list[dict[str, Any]]:
+def components() -> list[dict[str, Any]]:
     """Return each vendored package's CycloneDX component, from the table in LICENSES.txt."""
     text = files("sluicegate.proxy.webui").joinpath("assets", "vendor", "LICENSES.txt").read_text()
     found: dict[str, dict[str, Any]] = {}
@@ -49,7 +49,7 @@ def vendored_components() -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def package_licence(package: Message) -> dict[str, Any] | None:
+def licence_of(package: Message) -> dict[str, Any] | None:
     """Return the licence that a package's metadata name (PEP 639, or the older fields), or None.
 
     The older field `License` may contain a whole licence text without a name. Then the classifier names the licence.
@@ -68,7 +68,7 @@ def add_licence(component: dict[str, Any]) -> None:
     if component.get("licenses"):
         return
     with suppress(PackageNotFoundError):
-        if licence := package_licence(cast("Message", metadata(component["name"]))):
+        if licence := licence_of(cast("Message", metadata(component["name"]))):
             component["licenses"] = [licence]
 
 
@@ -78,7 +78,7 @@ def main() -> None:
     inventory = json.loads(file.read_text())
     for component in inventory.setdefault("components", []):
         add_licence(component)
-    inventory["components"].extend(vendored_components())
+    inventory["components"].extend(components())
     file.write_text(json.dumps(inventory, indent=2) + "\n")
 
 

@@ -39,7 +39,7 @@ class WorkerStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class StartFailed:
+class CouldNotStart:
     """The worker could not start. `reason` includes advice."""
 
     reason: str
@@ -156,7 +156,7 @@ Request = Command | Compile | Adopt | Suspend | AdoptSettings | SettingsChanged 
 Message = (
     WorkerSnapshot
     | WorkerStarted
-    | StartFailed
+    | CouldNotStart
     | Report
     | PoliciesCompiled
     | Adopted

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 import uvloop
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.reload.config_file import ConfigFile
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def run_until_signal(
-    loaded: LoadedConfig, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
+    loaded: Loaded, file: ConfigFile | None = None, inherited: InheritedSockets = NOTHING_INHERITED
 ) -> None:
     """Run until a signal. Raises CannotStart.
 
@@ -47,32 +47,32 @@ def _log_ignored_hangup() -> None:
     )
 
 
-def _server(loaded: LoadedConfig, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
+def _server(loaded: Loaded, query: PolicyQuery, inherited: InheritedSockets) -> "Server | Supervisor":
     config = loaded.config
     if inherited.sockets:
         structlog.get_logger("sluicegate").info("sockets were handed over", addresses=inherited.addresses)
     if config.workers == 1:
-        return Server(config, bind=inherited.inherited_or_newly_bound_sockets(bind), policy_query=query)
+        return Server(config, bind=inherited.inherited_or_bind(bind), policy_query=query)
     from sluicegate.proxy.workers.supervisor import Supervisor  # noqa: PLC0415  # one process needs none
 
     return Supervisor(config, query, inherited)
 
 
-async def _run(loaded: LoadedConfig, file: ConfigFile | None, inherited: InheritedSockets) -> None:
+async def _run(loaded: Loaded, file: ConfigFile | None, inherited: InheritedSockets) -> None:
     query = PolicyQuery(loaded)
     server = _server(loaded, query, inherited)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def request_stop() -> None:
+    def stop_at_end() -> None:
         if stop.is_set():
             raise SystemExit(1)
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, request_stop)
+        loop.add_signal_handler(number, stop_at_end)
 
-    async def adopt(newest: LoadedConfig) -> None:
+    async def adopt(newest: Loaded) -> None:
         await server.adopt(newest.config, newest.source)
         query.loaded = newest
 
@@ -83,7 +83,7 @@ async def _run(loaded: LoadedConfig, file: ConfigFile | None, inherited: Inherit
     loop.add_signal_handler(signal.SIGHUP, reloader.request if reloader is not None else _log_ignored_hangup)
     await server.start()
     files = FileWatch(lambda: loaded.config.with_policies_of(query.loaded.config), server.status)
-    watching = [loop.create_task(repeat_forever(files.wait_and_check_files))]
+    watching = [loop.create_task(repeat_forever(files.look_again))]
     if reloader is not None:
         watching.append(loop.create_task(reloader.run()))
     await stop.wait()

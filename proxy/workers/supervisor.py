@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from sluicegate.config.files.source import Problem, Source
-from sluicegate.config.loading import ConfigError, LoadedConfig
+from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.config.model import POLICIES, Config
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.topics import TopicSettingsResult, read_topic_settings_blocking
+from sluicegate.proxy.cluster.topics import SettingsRead, read_settings_now
 from sluicegate.proxy.network.inherited_sockets import NOTHING_INHERITED, InheritedSockets
-from sluicegate.proxy.network.listeners import ListenError, reserve_shared_port
+from sluicegate.proxy.network.listeners import CannotListen, reserve_shared
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.enforcement import Enforcement
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery
 from sluicegate.proxy.reporting.build_info import SCAN_IS_COMPILED, VERSION
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
-from sluicegate.proxy.server.housekeeping import update_write_conditions
+from sluicegate.proxy.server.housekeeping import report_failing
 from sluicegate.proxy.server.settings_store import SettingsStore
-from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_shared_state
-from sluicegate.proxy.session.opening.loop_detection import new_loop_detection_mark
+from sluicegate.proxy.server.startup import CannotStart, check_telemetry, metric_push, open_state
+from sluicegate.proxy.session.opening.loop_detection import new_mark
 from sluicegate.proxy.state.settings_table import TopicValues
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
@@ -41,6 +41,7 @@ from sluicegate.proxy.workers.messages import (
     ChangeSettings,
     Command,
     Compile,
+    CouldNotStart,
     Inbox,
     Message,
     Outbox,
@@ -48,7 +49,6 @@ from sluicegate.proxy.workers.messages import (
     Report,
     SettingsAdopted,
     SettingsChanged,
-    StartFailed,
     Suspend,
     Suspended,
     WorkerSnapshot,
@@ -86,10 +86,10 @@ class Supervisor:
         self, config: Config, policy_query: PolicyQuery | None = None, inherited: InheritedSockets = NOTHING_INHERITED
     ) -> None:
         """`policy_query` explains the policies in force. `inherited` contains sockets that the workers share."""
-        self._query = policy_query or PolicyQuery(LoadedConfig(config, NOWHERE, (), ()))
+        self._query = policy_query or PolicyQuery(Loaded(config, NOWHERE, (), ()))
         self._query.read_settings = self._read_settings
         self._query.suspended = lambda: self._enforcement.in_force
-        self._places = self._query.loaded.source.copy_with_places_only(POLICIES)
+        self._places = self._query.loaded.source.only_places(POLICIES)
         self._inherited = inherited
         self._config = config
         self._log = structlog.get_logger("sluicegate")
@@ -116,7 +116,7 @@ class Supervisor:
         self._loop = asyncio.get_running_loop()
         self._cannot_start: str | None = None
         self._for_workers = config
-        self._mark = new_loop_detection_mark()
+        self._mark = new_mark()
         self._launcher = WorkerLauncher()
 
     async def start(self) -> None:
@@ -125,8 +125,8 @@ class Supervisor:
         check_telemetry(self._config)
         choose_socket_folder()
         try:
-            self._reserved = self._inherited.at(shared) or reserve_shared_port(shared)
-            self._store.shared = open_shared_state(
+            self._reserved = self._inherited.at(shared) or reserve_shared(shared)
+            self._store.shared = open_state(
                 self._config,
                 self._enforcement,
                 self.adopt_settings,
@@ -137,9 +137,9 @@ class Supervisor:
                 self._reports.snapshot,
             )
             if self._config.admin.listen is not None:
-                from sluicegate.proxy.admin.opening import open_admin_server  # noqa: PLC0415  # workers have none
+                from sluicegate.proxy.admin.opening import open_admin  # noqa: PLC0415  # workers have none
 
-                self._admin = open_admin_server(
+                self._admin = open_admin(
                     self._config,
                     self._reports.snapshot,
                     self.status,
@@ -149,14 +149,14 @@ class Supervisor:
                     self._store.shared,
                     self.reload,
                 )
-        except ListenError as error:
+        except CannotListen as error:
             raise CannotStart(f"cannot listen on {error}; {error.advice}") from error
         bootstrap = HostPort(shared.host, self._reserved.getsockname()[1])
-        self._for_workers = self._config.share_of_one_worker(bootstrap)
+        self._for_workers = self._config.of_one_worker(bootstrap)
         for index in range(1, self._config.workers + 1):
             self._start_worker(index)
         while not all(worker.takes_connections for worker in self._workers):
-            await self._workers.wait_for_change()
+            await self._workers.next_change()
             if self._cannot_start is not None:
                 await self._end_all()
                 raise CannotStart(self._cannot_start)
@@ -171,7 +171,7 @@ class Supervisor:
             workers=self._config.workers,
         )
 
-    def check(self, loaded: LoadedConfig) -> None:
+    def check(self, loaded: Loaded) -> None:
         """Check another configuration's policies.
 
         Blocks, which is allowed because this process serves no client. Raises ConfigError.
@@ -183,7 +183,7 @@ class Supervisor:
 
         Workers that are restarted later start with the new policies. Raises ConfigError.
         """
-        changed, places = self._for_workers.with_policies_of(config), source.copy_with_places_only(POLICIES)
+        changed, places = self._for_workers.with_policies_of(config), source.only_places(POLICIES)
         number = self._adoptions + 1
         compiling = list(self._workers)
         for worker in compiling:
@@ -205,9 +205,9 @@ class Supervisor:
         if late:
             self._log.error("workers still use the previous policies", workers=late, seconds=2 * _RELOAD_STEP_SECONDS)
 
-    def _read_settings(self, topic: str) -> TopicSettingsResult:
+    def _read_settings(self, topic: str) -> SettingsRead:
         """Return a topic's settings that the workers apply. Blocks."""
-        read, its = read_topic_settings_blocking(self._config.upstream, topic), self._settings.get(topic)
+        read, its = read_settings_now(self._config.upstream, topic), self._settings.get(topic)
         return read if its is None else replace(read, shared=its.values)
 
     async def adopt_settings(self, changes: Mapping[str, TopicValues | None]) -> None:
@@ -229,7 +229,7 @@ class Supervisor:
 
     async def _change_settings(self, worker: WorkerProcess, message: ChangeSettings) -> None:
         """Store changes of topic settings for a worker, and respond when they are in force in all workers."""
-        failed = await self._store.store_changes(message.changes, message.requester)
+        failed = await self._store.stored(message.changes, message.requester)
         worker.outbox.send(SettingsChanged(failed, message.number))
 
     def _settings_read(self) -> None:
@@ -257,13 +257,13 @@ class Supervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._config.drain_timeout_seconds + _BEYOND_DRAIN_SECONDS):
                 while self._workers:
-                    await self._workers.wait_for_change()
+                    await self._workers.next_change()
         await self._end_all()
         self._log.info("stopped", workers=self._config.workers)
 
     def _start_worker(self, index: int) -> None:
         here, there = multiprocessing.Pipe()
-        source = self._places.copy_with_places_only(POLICIES)  # with the files' current content
+        source = self._places.only_places(POLICIES)  # with the files' current content
         process = self._workshop.Process(
             target=run_worker,
             args=(
@@ -286,10 +286,8 @@ class Supervisor:
             outbox.send(Command.SETTINGS_READ)
         worker = WorkerProcess(index, process, here, outbox, now, now, adopted=self._adoptions)
         self._workers.add(worker)
-        on_message, handle_worker_end = partial(self._on_message, worker), partial(self._ended, worker)
-        worker.inbox = Inbox(
-            here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, handle_worker_end
-        )
+        on_message, ended = partial(self._on_message, worker), partial(self._ended, worker)
+        worker.inbox = Inbox(here, f"inbox-of-worker-{index}", self._loop.call_soon_threadsafe, on_message, ended)
 
     def _on_message(self, worker: WorkerProcess, message: Message) -> None:
         worker.last_message_at, worker.unanswered = time.monotonic(), 0
@@ -308,12 +306,12 @@ class Supervisor:
                 task = self._loop.create_task(self._change_settings(worker, message))
                 self._changing.add(task)
                 task.add_done_callback(self._changing.discard)
-            case StartFailed(reason) if not self._tasks:
+            case CouldNotStart(reason) if not self._tasks:
                 self._cannot_start = reason
-            case StartFailed(reason):  # the restart of the worker is retried
+            case CouldNotStart(reason):  # the restart of the worker is retried
                 self._log.error("worker restart failed", worker=worker.index, reason=reason)
             case Report() | WorkerSnapshot():
-                self._reports.store_message(worker, message)
+                self._reports.received(worker, message)
             case _:
                 assert_never(message)
         self._reports.update_status()
@@ -325,7 +323,7 @@ class Supervisor:
         worker.close()
         worker.process.join(_BEYOND_DRAIN_SECONDS)
         self._workers.remove(worker)
-        self._reports.handle_worker_end(worker)
+        self._reports.ended(worker)
         self._workers.notify()
         if self._draining or self._cannot_start is not None:
             return
@@ -339,7 +337,7 @@ class Supervisor:
             again_in_seconds=wait,
         )
         detail = f"worker {worker.index} ended with exit code {worker.process.exitcode} and is restarted"
-        self._reports.record_restart(worker, detail)
+        self._reports.restarted(worker, detail)
         self._loop.call_later(wait, self._start_again, worker.index)
 
     def _start_again(self, index: int) -> None:
@@ -362,9 +360,9 @@ class Supervisor:
 
     async def _keep_reporting(self) -> None:
         while True:
-            self.status.record_heartbeat()
-            self._enforcement.end_expired()
-            update_write_conditions(self.status, Condition.EVENTS_LOST, self._pushes)
+            self.status.beat()
+            self._enforcement.end_due()
+            report_failing(self.status, Condition.EVENTS_LOST, self._pushes)
             self._launcher.restart_if_ended()
             self._reports.request_regularly()
             self._reports.update_status()

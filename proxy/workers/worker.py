@@ -13,12 +13,12 @@ from typing import assert_never
 import structlog
 import uvloop
 
-from sluicegate.config.disk.kept_files import adopt_contents_of_other_process
+from sluicegate.config.disk.kept_files import adopt_contents
 from sluicegate.config.files.source import Source
 from sluicegate.config.model import Config
 from sluicegate.proxy.network.inherited_sockets import InheritedSockets
-from sluicegate.proxy.network.listeners import bind_shared_port
-from sluicegate.proxy.reporting.logs.setup import queue_log_lines
+from sluicegate.proxy.network.listeners import bind_shared
+from sluicegate.proxy.reporting.logs.setup import queued_logging
 from sluicegate.proxy.server.process_resources import reserve_descriptors
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
@@ -31,6 +31,7 @@ from sluicegate.proxy.workers.messages import (
     ChangeSettings,
     Command,
     Compile,
+    CouldNotStart,
     Inbox,
     Outbox,
     PoliciesCompiled,
@@ -39,7 +40,6 @@ from sluicegate.proxy.workers.messages import (
     SettingsAdopted,
     SettingsChanged,
     SnapshotRequest,
-    StartFailed,
     Suspend,
     Suspended,
     WorkerSnapshot,
@@ -67,9 +67,9 @@ def run_worker(
     # Ctrl-C reaches the whole process group, and the supervisor passes it on
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     reserve_descriptors()
-    adopt_contents_of_other_process(source.kept)
+    adopt_contents(source.kept)
     structlog.contextvars.bind_contextvars(worker=index)
-    with queue_log_lines(config.log):
+    with queued_logging(config.log):
         uvloop.run(_Worker(config, mark, supervisor, InheritedSockets(inherited), index == 1, source, settings).run())
 
 
@@ -84,7 +84,7 @@ class _Worker:
         source: Source,
         settings: Sequence[tuple[str, TopicValues]],
     ) -> None:
-        bind = inherited.inherited_or_newly_bound_sockets(bind_shared_port)
+        bind = inherited.inherited_or_bind(bind_shared)
         self._server = Server(
             config,
             bind=bind,
@@ -114,7 +114,7 @@ class _Worker:
         try:
             await self._server.start()
         except CannotStart as error:
-            self._outbox.send(StartFailed(str(error)))
+            self._outbox.send(CouldNotStart(str(error)))
             return
         loop = asyncio.get_running_loop()
         Inbox(self._supervisor, "from-supervisor", loop.call_soon_threadsafe, self._handle, self._ended.set)
@@ -159,7 +159,7 @@ class _Worker:
     async def _settings_read(self, before: "asyncio.Task[None] | None") -> None:
         if before is not None:
             await asyncio.wait([before])
-        self._server.mark_settings_read()
+        self._server.settings_read()
 
     async def _adopt_settings(self, message: AdoptSettings, before: "asyncio.Task[None] | None") -> None:
         if before is not None:
@@ -185,7 +185,7 @@ class _Worker:
     async def _compile(self, message: Compile) -> str | None:
         """Return why the policies cannot be used, or None if they can."""
         self._compiled = None
-        adopt_contents_of_other_process(message.source.kept)
+        adopt_contents(message.source.kept)
         try:
             self._compiled = message.number, await self._server.compiled(message.config, message.source)
         except RuleUnusable as error:

@@ -90,7 +90,7 @@ class Workers:
         """Wake all tasks that wait for a change."""
         self._changed.set()
 
-    async def wait_for_change(self) -> None:
+    async def next_change(self) -> None:
         """Wait until a worker has sent a message or has ended."""
         self._changed.clear()
         await self._changed.wait()
@@ -100,7 +100,7 @@ class Workers:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not all(map(done, self)):
-                    await self.wait_for_change()
+                    await self.next_change()
 
 
 class WorkerLauncher:

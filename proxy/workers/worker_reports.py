@@ -12,18 +12,11 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from sluicegate.proxy.reporting.logs.setup import log_lines_dropped
-from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, sum_counters, sum_snapshot_gauges
-from sluicegate.proxy.reporting.metrics.topic_labels import limit_topics
+from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot, total_gauges, total_of
+from sluicegate.proxy.reporting.metrics.topic_labels import with_few_topics
 from sluicegate.proxy.server.process_resources import resident_bytes
 from sluicegate.proxy.status.condition import Condition, ServingState
-from sluicegate.proxy.status.status import (
-    ActiveCondition,
-    Status,
-    condition_gauges,
-    drop_refuted,
-    merge_worker_conditions,
-    state_of,
-)
+from sluicegate.proxy.status.status import ActiveCondition, Status, gauges_of, not_refuted, of_workers, state_of
 from sluicegate.proxy.workers.messages import Command, Report, WorkerSnapshot
 from sluicegate.proxy.workers.worker_process import WorkerProcess, Workers
 from sluicegate.proxy.workers.worker_snapshots import WorkerSnapshots
@@ -68,21 +61,21 @@ class WorkerReports:
                 worker.unanswered += 1
         self.request()
 
-    def store_message(self, worker: WorkerProcess, message: Report | WorkerSnapshot) -> None:
+    def received(self, worker: WorkerProcess, message: Report | WorkerSnapshot) -> None:
         """Store a worker's message."""
         if isinstance(message, Report):
             worker.report = message
         else:
-            self._snapshots.store_message(worker.index, message)
+            self._snapshots.received(worker.index, message)
 
-    def handle_worker_end(self, worker: WorkerProcess) -> None:
+    def ended(self, worker: WorkerProcess) -> None:
         """Keep the counters of a worker that has ended."""
-        self._snapshots.handle_worker_end(worker.index)
+        self._snapshots.ended(worker.index)
         if worker.report is not None:
             self._of_the_ended.append(_without_open_connections(worker.report.snapshot.counters))
-            self._of_the_ended = [limit_topics(sum_counters(self._of_the_ended))]
+            self._of_the_ended = [with_few_topics(total_of(self._of_the_ended))]
 
-    def record_restart(self, worker: WorkerProcess, detail: str) -> None:
+    def restarted(self, worker: WorkerProcess, detail: str) -> None:
         """Count a worker's restart, and show the reason."""
         self._restarts += 1
         self._status.begin(Condition.WORKER_RESTARTED, detail, f"worker {worker.index}")
@@ -104,8 +97,8 @@ class WorkerReports:
         conditions = []
         for index, report in reports.items():
             others = [each.successes for each in reports.values() if each is not report]
-            conditions.append((index, drop_refuted(report.conditions, others, now)))
-        self._status.adopt(merge_worker_conditions(conditions))
+            conditions.append((index, not_refuted(report.conditions, others, now)))
+        self._status.adopt(of_workers(conditions))
         if reports:
             self._status.end(Condition.STARTING)
         self._status.set_all(
@@ -123,9 +116,9 @@ class WorkerReports:
         workers = list(self._workers)
         reports = [worker.report for worker in workers if worker.report is not None]
         own = replace(self._counters, log_lines_dropped=log_lines_dropped(), cpu_seconds=process_time())
-        gauges = sum_snapshot_gauges(report.snapshot for report in reports)
+        gauges = total_gauges(report.snapshot for report in reports)
         gauges.resident_bytes += resident_bytes()
-        counters = sum_counters([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)])
+        counters = total_of([own, *self._of_the_ended, *(report.snapshot.counters for report in reports)])
         active = self._status.active()
         counters.ready = state_of(active) is not ServingState.NOT_SERVING
         return Snapshot(
@@ -135,7 +128,7 @@ class WorkerReports:
             self._restarts,
             1 + min((worker.adopted for worker in workers), default=0),
             gauges,
-            condition_gauges(active),
+            gauges_of(active),
             next((offset for offset in _clock_offsets(reports) if offset is not None), None),
             {topic: owner for report in reports for topic, owner in report.snapshot.topic_owners.items()},
             {client: owner for report in reports for client, owner in report.snapshot.client_owners.items()},

@@ -62,14 +62,14 @@ class WorkerSnapshots:
         missing = [worker for worker in workers if worker.index not in self._states]
         return list(self._states.values()), [self._why_missing(worker) for worker in missing]
 
-    def store_message(self, index: int, snapshot: WorkerSnapshot) -> None:
+    def received(self, index: int, snapshot: WorkerSnapshot) -> None:
         """Store a worker's snapshot unless it is too late."""
         self._pending.discard(index)
         if snapshot.number == self._number:
             self._states[index] = snapshot.state
         self._changed.set()
 
-    def handle_worker_end(self, index: int) -> None:
+    def ended(self, index: int) -> None:
         """Stop waiting for a worker that has ended."""
         self._pending.discard(index)
         self._changed.set()

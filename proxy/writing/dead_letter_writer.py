@@ -15,28 +15,24 @@ from contextlib import suppress
 from typing import Any
 
 from sluicegate.config.upstream import Upstream
-from sluicegate.protocol.records.contents import ExtractedRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.build_info import VERSION
-from sluicegate.proxy.reporting.waiting_clients import make_waiting_names
+from sluicegate.proxy.reporting.waiting_clients import waiting_for
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 from sluicegate.proxy.session.client.client_details import ClientDetails, client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.writing.topic_writer import (
-    ClientLibraryMissing,
+    ClientMissing,
     DeliveryFailure,
     Header,
     RecordNotAccepted,
     TopicWriter,
-    check_client_library,
+    check_client,
 )
-from sluicegate.validation.dispositions.quarantine import (
-    DeadLetterHeader,
-    ViolationCause,
-    headers_as_librdkafka_writes_them,
-)
+from sluicegate.validation.dispositions.quarantine import DeadLetterHeader, ViolationCause, as_written
 from sluicegate.validation.validated_request import Place
 
 Failures = dict[Place, str]
@@ -83,7 +79,7 @@ class DeadLetterWriter:
 
     def _noted(self, client: ClientDetails, letters: Sequence[DeadLetters], report: ReportFailures) -> ReportFailures:
         """Record the start of the write, and return a version of `report` that also records its end."""
-        wrote = [(each.destination, make_waiting_names(client, each.source), each.place) for each in letters]
+        wrote = [(each.destination, waiting_for(client, each.source), each.place) for each in letters]
         writes = {(topic, waiting) for topic, waiting, _ in wrote}
         numbers = [self._health.begin(topic, waiting) for topic, waiting in writes]
 
@@ -105,7 +101,7 @@ class DeadLetterWriter:
     def _run(self) -> None:
         while not self._queue.ended:
             if not self._begin_next() and self._under_way:
-                self._writer.poll_deliveries(_POLL_SECONDS)
+                self._writer.serve(_POLL_SECONDS)
 
     def _begin_next(self) -> bool:
         """Start the next job and return True, or return False if there is none.
@@ -121,10 +117,10 @@ class DeadLetterWriter:
     def _begin(self, job: "_Job") -> None:
         self._under_way += 1
         try:
-            check_client_library("quarantine")
+            check_client("quarantine")
             for letters in job.letters:
                 self._hand_over(job, letters)
-        except ClientLibraryMissing as error:  # a reloaded configuration may need the client library after the start
+        except ClientMissing as error:  # a reloaded configuration may need the client library after the start
             for letters in job.letters:
                 job.failures.setdefault(letters.place, str(error))
         job.whole = True
@@ -140,7 +136,7 @@ class DeadLetterWriter:
                 self._finish_if_done(job)
 
             try:
-                headers = dead_letter_headers(record, letters, job.client, self._turns.give_way)
+                headers = headers_of(record, letters, job.client, self._turns.give_way)
                 self._writer.write(letters.topic, record.key, record.value, headers, delivered)
             except RecordNotAccepted as error:
                 job.failures.setdefault(letters.place, str(error))
@@ -148,7 +144,7 @@ class DeadLetterWriter:
             job.left += 1
             self._turns.give_way()
             if count % _SERVED_EVERY == 0:
-                self._writer.poll_deliveries(0)
+                self._writer.serve(0)
 
     def _finish_if_done(self, job: "_Job") -> None:
         if job.whole and job.left == 0:
@@ -191,8 +187,8 @@ def _settings(within_seconds: float) -> dict[str, str | int | bool]:
     }
 
 
-def dead_letter_headers(
-    record: ExtractedRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
+def headers_of(
+    record: TakenRecord, letters: DeadLetters, client: ClientDetails, give_way: Callable[[], None]
 ) -> list[Header]:
     """Return a dead letter's headers.
 
@@ -200,12 +196,12 @@ def dead_letter_headers(
     return the last of several headers with the same name, so the proxy's headers apply even after an earlier
     quarantine. Calls `give_way` after every few headers.
     """
-    headers = headers_as_librdkafka_writes_them(record.headers, give_way)
+    headers = as_written(record.headers, give_way)
     headers += ((name, text.encode(errors="replace")) for name, text in _ours(record, letters, client))
     return headers
 
 
-def _ours(record: ExtractedRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
+def _ours(record: TakenRecord, letters: DeadLetters, client: ClientDetails) -> list[tuple[str, str]]:
     software = None
     if client.software_name is not None:
         software = f"{client.software_name} {client.software_version or ''}".rstrip()

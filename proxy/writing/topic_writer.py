@@ -1,8 +1,8 @@
 """A producer for the proxy's own records, based on librdkafka, which batches, connects and retries in its own threads.
 
 Its package confluent-kafka is an optional dependency. It is imported for the first record. If it is missing,
-`check_client_library` reports that at the start. The producer connects to the brokers directly, never through the
-proxy's own listeners.
+`check_client` reports that at the start. The producer connects to the brokers directly, never through the proxy's own
+listeners.
 """
 
 import logging
@@ -33,7 +33,7 @@ class DeliveryFailure:
 
 
 Delivered = Callable[[DeliveryFailure | None], None]
-"""Called once for each record, within `poll_deliveries`. The argument is None if the record is stored."""
+"""Called once for each record, within `serve`. The argument is None if the record is stored."""
 
 _PASSWORD_SECONDS = 30.0
 # librdkafka repeats an error that persists.
@@ -44,7 +44,7 @@ _REST_SECONDS = 1.0
 _DISCARDED = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
 
-class ClientLibraryMissing(Exception):
+class ClientMissing(Exception):
     """confluent-kafka is not installed.
 
     The message contains the configuration key that needs it and the command that installs it.
@@ -63,12 +63,12 @@ class WriteQueueFull(RecordNotAccepted):
     """The queue of records for the cluster is full."""
 
 
-def check_client_library(key: str) -> None:
-    """Check that confluent-kafka is installed for the configuration key `key`. Raises ClientLibraryMissing."""
+def check_client(key: str) -> None:
+    """Check that confluent-kafka is installed for the configuration key `key`. Raises ClientMissing."""
     try:
         import confluent_kafka  # noqa: F401, PLC0415  # whether the extra is installed
     except ImportError:
-        raise ClientLibraryMissing(
+        raise ClientMissing(
             f"{key} needs the package confluent-kafka: pip install 'sluicegate[topic]', {OR_IMAGE}, or remove {key}"
         ) from None
 
@@ -112,7 +112,7 @@ class TopicWriter:
                 self._end()
             raise RecordNotAccepted(self._reason_of(error), _is_lasting(error)) from None
 
-    def poll_deliveries(self, seconds: float) -> None:
+    def serve(self, seconds: float) -> None:
         """Report deliveries. Wait at most `seconds` for the first one."""
         for ended in self._ended:
             self._poll(ended, seconds)
@@ -279,10 +279,10 @@ def connection_settings(upstream: Upstream, copies: MemoryFiles) -> Settings:
 def _tls_settings(tls: UpstreamTls, copies: MemoryFiles) -> Settings:
     settings: Settings = {"ssl.endpoint.identification.algorithm": "https" if tls.verify_hostname else "none"}
     if tls.ca_file is not None:
-        settings["ssl.ca.location"] = copies.copy_to_memory_file(tls.ca_file)
+        settings["ssl.ca.location"] = copies.copy_of(tls.ca_file)
     if tls.certificate_file is not None and tls.key_file is not None:
-        settings["ssl.certificate.location"] = copies.copy_to_memory_file(tls.certificate_file)
-        settings["ssl.key.location"] = copies.copy_to_memory_file(tls.key_file)
+        settings["ssl.certificate.location"] = copies.copy_of(tls.certificate_file)
+        settings["ssl.key.location"] = copies.copy_of(tls.key_file)
         password = tls.password_of_key.get()
         if password:
             settings["ssl.key.password"] = password

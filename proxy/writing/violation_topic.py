@@ -21,7 +21,7 @@ from sluicegate.proxy.reporting.events.encoding import (
 )
 from sluicegate.proxy.reporting.events.violation_event import Event
 from sluicegate.proxy.reporting.events.violation_writer import QUEUE_FULL
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
@@ -48,7 +48,7 @@ _SETTINGS: dict[str, str | int | bool] = {
 
 
 class ViolationTopic:
-    """Sends events to `topic`. Requires confluent-kafka (`check_client_library`). `health` records the results."""
+    """Sends events to `topic`. Requires confluent-kafka (`check_client`). `health` records the results."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ViolationTopic:
         self._under_way = 0
         self._ends_at: float | None = None
         self._log = structlog.get_logger("sluicegate.violations")
-        self._complaints = OncePerMinute()
+        self._complaints = OnceAMinute()
         context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violation topic", daemon=True)
         self._thread.start()
@@ -99,11 +99,11 @@ class ViolationTopic:
             if event is not None:
                 self._send(event)
                 turns.give_way()
-            self._writer.poll_deliveries(0)
+            self._writer.serve(0)
             if self._is_over():
                 return
         while self._under_way and not self._is_over():
-            self._writer.poll_deliveries(_POLL_SECONDS)
+            self._writer.serve(_POLL_SECONDS)
 
     def _send(self, event: Event) -> None:
         """Send an event. Waits while the producer's queue is full.
@@ -123,7 +123,7 @@ class ViolationTopic:
                 if self._is_over():
                     self._lost("the proxy stopped")
                     return
-                self._writer.poll_deliveries(_POLL_SECONDS)
+                self._writer.serve(_POLL_SECONDS)
             except RecordNotAccepted as error:
                 self._lost(str(error))
                 return

@@ -93,7 +93,7 @@ def test_the_costliest_hostile_inputs_on_the_page_are_those_of_the_results() -> 
     page = bounds.PAGE.read_text()
     known = {case.name for case in ALL_CASES}
 
-    assert page[
-        page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)
-    ] == bounds.render_page_section(bounds.read_results())
+    assert page[page.index(bounds.BEGIN) + len(bounds.BEGIN) + 1 : page.index(bounds.END)] == bounds.page_section(
+        bounds.read_results()
+    )
     assert set(bounds.read_results()) <= known

@@ -84,7 +84,7 @@ class StubBench(Bench):
         self._interrupted_at = interrupted_at
         self.measured: list[str] = []
 
-    def measure_load(self, name: str) -> None:
+    def load(self, name: str) -> None:
         def run(_target: Target, _topic: str) -> Run:
             if name == self._interrupted_at:
                 raise KeyboardInterrupt
@@ -102,14 +102,14 @@ class StubBench(Bench):
 
 def test_an_interrupted_benchmark_continues_with_the_remaining_loads(tmp_path: Path) -> None:
     first = StubBench(UnfinishedRun(tmp_path, "this"), interrupted_at="b")
-    first.measure_load("a")
+    first.load("a")
     with pytest.raises(KeyboardInterrupt):
-        first.measure_load("b")
+        first.load("b")
 
     kept = UnfinishedRun(tmp_path, "this")
     second = StubBench(kept)
     for name in ("a", "b"):
-        second.measure_load(name)
+        second.load(name)
 
     assert second.measured == ["b"]
     assert [run["load"] for run in kept.runs] == ["a", "b"]
@@ -119,8 +119,8 @@ def test_an_interrupted_benchmark_continues_with_the_remaining_loads(tmp_path: P
 
 
 @pytest.mark.parametrize("commit", ["another", None])
-def test_loads_measured_on_another_commit_are_measured_again(tmp_path: Path, commit: str | None) -> None:
-    StubBench(UnfinishedRun(tmp_path, "this")).measure_load("a")
+def test_loads_of_other_code_are_measured_again(tmp_path: Path, commit: str | None) -> None:
+    StubBench(UnfinishedRun(tmp_path, "this")).load("a")
 
     assert UnfinishedRun(tmp_path, commit).runs == []
     assert json.loads((tmp_path / "unfinished.json").read_text())["commit"] == "this"

@@ -19,14 +19,14 @@ import uvloop
 from tests.bounds.case import Case, CaseSize, ExpectedEnd
 from tests.bounds.cases import CASES
 from tests.bounds.other_address import connect_from_other_address
-from tests.bounds.side_process import fork_for_each_input_line, report
+from tests.bounds.side_process import fork_for_each, report
 
 _PIECE_BYTES = 1 << 20
 _NICENESS = 5
 
 
 @dataclass
-class ConnectionState:
+class Sender:
     """The state of one connection."""
 
     sent: int = 0
@@ -38,7 +38,7 @@ class ConnectionState:
     heard: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by each response, and when the connection ends."""
 
-    def has_ended_as_expected(self, ends: ExpectedEnd) -> bool:
+    def ends_as_expected(self, ends: ExpectedEnd) -> bool:
         responded = self.whole and self.responses >= self.wanted
         match ends:
             case ExpectedEnd.RESPONDED:
@@ -51,13 +51,13 @@ class ConnectionState:
 
 
 class Attack:
-    def __init__(self, case: Case, case_size: CaseSize, settings: dict[str, Any]) -> None:
+    def __init__(self, case: Case, extent: CaseSize, settings: dict[str, Any]) -> None:
         self._case = case
-        self._extent = case_size
+        self._extent = extent
         self._settings = settings
         self._tls = ssl.create_default_context(cafile=settings["ca_file"]) if settings.get("ca_file") else None
-        self._pieces = [list(case.pieces_to_send(case_size.amount, number)) for number in range(case_size.connections)]
-        self.senders = [ConnectionState(wanted=len(pieces) * case.responses_each) for pieces in self._pieces]
+        self._pieces = [list(case.pieces_to_send(extent.amount, number)) for number in range(extent.connections)]
+        self.senders = [Sender(wanted=len(pieces) * case.responses_each) for pieces in self._pieces]
         self.bytes = sum(len(piece) for pieces in self._pieces for piece in pieces)
 
     async def run(self, seconds: float) -> None:
@@ -65,7 +65,7 @@ class Attack:
         plays = zip(self.senders, self._pieces, strict=True)
         await asyncio.gather(*(self._play(i, sender, pieces) for i, (sender, pieces) in enumerate(plays)))
 
-    async def _play(self, number: int, sender: ConnectionState, pieces: list[bytes]) -> None:
+    async def _play(self, number: int, sender: Sender, pieces: list[bytes]) -> None:
         name = "localhost" if self._tls is not None else None
         await asyncio.sleep(number * self._case.stagger_seconds)
         try:
@@ -80,24 +80,24 @@ class Attack:
                 async with asyncio.timeout_at(self._until):
                     await self._talk(sender, reader, writer, pieces)
         finally:
-            sender.in_time = sender.has_ended_as_expected(self._case.ends)
+            sender.in_time = sender.ends_as_expected(self._case.ends)
             writer.transport.abort()
 
     async def _talk(
-        self, sender: ConnectionState, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pieces: list[bytes]
+        self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pieces: list[bytes]
     ) -> None:
         listening = asyncio.create_task(self._listen(sender, reader, writer))
         try:
             await self._send(sender, writer, pieces)
             if self._case.ends in (ExpectedEnd.STAYS, ExpectedEnd.GONE):
                 await asyncio.sleep(max(0.0, self._until - asyncio.get_running_loop().time()))
-            while not (sender.closed or sender.has_ended_as_expected(self._case.ends)):
+            while not (sender.closed or sender.ends_as_expected(self._case.ends)):
                 await sender.heard.wait()
                 sender.heard.clear()
         finally:
             listening.cancel()
 
-    async def _send(self, sender: ConnectionState, writer: asyncio.StreamWriter, pieces: list[bytes]) -> None:
+    async def _send(self, sender: Sender, writer: asyncio.StreamWriter, pieces: list[bytes]) -> None:
         try:
             for piece in pieces:
                 for at in range(0, len(piece), _PIECE_BYTES):
@@ -111,9 +111,7 @@ class Attack:
         except (OSError, RuntimeError):  # uvloop raises RuntimeError for a transport that was closed in the meantime
             sender.closed = True
 
-    async def _listen(
-        self, sender: ConnectionState, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _listen(self, sender: Sender, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self._case.reads:
             cast("asyncio.Transport", writer.transport).pause_reading()
             raw = writer.get_extra_info("socket")
@@ -150,13 +148,13 @@ def _is_reset(raw: Any) -> bool:
 def send(settings: dict[str, Any], commands: RawIOBase) -> None:
     """Run the senders of one case. The process is forked for them, with all modules imported."""
     case = CASES[settings["case"]]
-    case_size = case.case_size(settings["thorough"])
-    attack = Attack(case, case_size, settings)
+    extent = case.extent(settings["thorough"])
+    attack = Attack(case, extent, settings)
     gc.freeze()
-    report(bytes=attack.bytes, connections=case_size.connections)
+    report(bytes=attack.bytes, connections=extent.connections)
     commands.readline()
     begun = time.monotonic()
-    uvloop.run(attack.run(settings.get("seconds") or case_size.seconds))
+    uvloop.run(attack.run(settings.get("seconds") or extent.seconds))
     senders = attack.senders
     report(
         seconds=time.monotonic() - begun,
@@ -168,4 +166,4 @@ def send(settings: dict[str, Any], commands: RawIOBase) -> None:
 
 
 if __name__ == "__main__":
-    fork_for_each_input_line(send, _NICENESS)
+    fork_for_each(send, _NICENESS)

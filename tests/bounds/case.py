@@ -64,11 +64,11 @@ class Case:
     stagger_seconds: float = 0.0
     log_bytes: int = MIB
 
-    def case_size(self, thorough: bool) -> CaseSize:
+    def extent(self, thorough: bool) -> CaseSize:
         return self.thorough if thorough and self.thorough is not None else self.short
 
 
-def same_piece_on_each_connection(make: Callable[[int], bytes]) -> Sends:
+def send_one_piece(make: Callable[[int], bytes]) -> Sends:
     """Return a function by which each connection sends the same single piece."""
     made: dict[int, bytes] = {}
 

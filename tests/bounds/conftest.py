@@ -17,7 +17,7 @@ THOROUGH = "SLUICEGATE_THOROUGH" in os.environ
 
 
 @pytest.fixture(scope="module")
-def shared_stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStages]:
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStages]:
     serve_schemas()
     made = SharedStages(tmp_path_factory.mktemp("bounds"), THOROUGH)
     yield made
@@ -25,7 +25,7 @@ def shared_stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSt
 
 
 @pytest.fixture
-def stage_maker(tmp_path: Path) -> Iterator[StageMaker]:
+def stage_of(tmp_path: Path) -> Iterator[StageMaker]:
     """Return a function that starts a stage with the given settings. The stage stops after the test."""
     with ExitStack() as made:
 

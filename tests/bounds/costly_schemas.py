@@ -19,7 +19,7 @@ def schema_with_variants(variants: int) -> str:
     return json.dumps({"type": "array", "items": {"oneOf": made}})
 
 
-def nested_avro_schema(depth: int) -> str:
+def avro_chain(depth: int) -> str:
     """Return a record schema that contains the next one twice, `depth` levels deep."""
     inner: Any = {"type": "record", "name": f"R{depth}", "fields": []}
     for i in reversed(range(depth)):

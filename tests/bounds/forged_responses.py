@@ -4,7 +4,7 @@ import random
 import struct
 from collections.abc import Callable
 
-from tests.bounds.frames import equal_tagged_fields, int32, oversized_varint, sized_frame, uvarint
+from tests.bounds.frames import endless_varint, equal_tagged_fields, int32, sized_frame, uvarint
 
 Forgery = Callable[[bytes, bytes], bytes]
 """Returns the bytes to write instead of a valid response. The arguments are the response with its size, and the
@@ -68,9 +68,9 @@ FORGED_RESPONSES: dict[str, Forgery] = {
     "cut short": lambda sound, _request: sized_frame(sound[4:-3]),
     "bytes after the end": lambda sound, _request: sized_frame(sound[4:] + b"\0" * 50),
     "twice": lambda sound, _request: sound * 2,
-    "a varint without an end": lambda sound, _request: sized_frame(sound[4:8] + oversized_varint(400_000)),
+    "a varint without an end": lambda sound, _request: sized_frame(sound[4:8] + endless_varint(400_000)),
     "a varint without an end after the header": lambda sound, _request: sized_frame(
-        sound[4:9] + oversized_varint(400_000)
+        sound[4:9] + endless_varint(400_000)
     ),
     "a million tags": _with_tags(equal_tagged_fields(1_000_000)),
     "a host a..b": _with_host(b"a..b"),

@@ -41,7 +41,7 @@ def compact_string(text: bytes) -> bytes:
     return uvarint(len(text) + 1) + text
 
 
-def request_header_without_client_id(key: int, version: int, correlation_id: int = 1) -> bytes:
+def request_head(key: int, version: int, correlation_id: int = 1) -> bytes:
     return struct.pack(">hhi", key, version, correlation_id)
 
 
@@ -51,7 +51,7 @@ def request_header(
     """Return a request's header; flexible versions get `tags`, by default none."""
     flexible = APIS[key].is_flexible(version) if key in APIS else True
     end = (b"\0" if tags is None else tags) if flexible else b""
-    return request_header_without_client_id(key, version, correlation_id) + short_string(client_id) + end
+    return request_head(key, version, correlation_id) + short_string(client_id) + end
 
 
 def sized_request(key: int, version: int, body: bytes, correlation_id: int = 1, client_id: bytes = b"hostile") -> bytes:
@@ -72,11 +72,11 @@ def one_large_tagged_field(size: int) -> bytes:
     return uvarint(1) + b"\x05" + uvarint(size) + bytes(size)
 
 
-def oversized_varint(size: int) -> bytes:
+def endless_varint(size: int) -> bytes:
     return b"\xff" * size + b"\1"
 
 
-class ProduceEncoder:
+class ProduceLayout:
     """The encoding of one version of Produce."""
 
     def __init__(self, version: int) -> None:
@@ -90,7 +90,7 @@ class ProduceEncoder:
     def tags(self) -> bytes:
         return b"\0" if self.flexible else b""
 
-    def encode_topic_key(self, key: bytes) -> bytes:
+    def topic_key(self, key: bytes) -> bytes:
         """Encode a topic's name, or from version 13 its id of 16 bytes."""
         if self.version >= 13:
             return key.ljust(16, b"\0")[:16]
@@ -105,7 +105,7 @@ class ProduceEncoder:
 
     def topic(self, key: bytes, partitions: Iterable[bytes]) -> bytes:
         parts = list(partitions)
-        return self.encode_topic_key(key) + self.count(len(parts)) + b"".join(parts) + self.tags
+        return self.topic_key(key) + self.count(len(parts)) + b"".join(parts) + self.tags
 
     def body(self, topics: Iterable[bytes], acks: int = 1) -> bytes:
         parts = list(topics)
@@ -121,7 +121,7 @@ def sized_produce_request(
     client_id: bytes = b"hostile",
 ) -> bytes:
     """Return a sized Produce request. `topics`: partitions and records by topic name, from version 13 by topic id."""
-    layout = ProduceEncoder(version)
+    layout = ProduceLayout(version)
     written = [
         layout.topic(key, (layout.partition(i, records) for i, records in parts)) for key, parts in topics.items()
     ]

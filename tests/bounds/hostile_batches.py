@@ -44,7 +44,7 @@ def bad_records(codec: int, count: int) -> bytes:
 
 
 @cache
-def batch_of_one_zero_filled_record(codec: int, plain_bytes: int) -> bytes:
+def small_batch_of(codec: int, plain_bytes: int) -> bytes:
     """Return a batch of one good record with a value of zeros."""
     return batch([Rec(now(), value=bytes(plain_bytes))], codec)
 
@@ -80,12 +80,12 @@ def empty_zstd_blocks(size: int) -> bytes:
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x58" + b"\0\0\0" * (size // 3) + b"\1\0\0")
 
 
-def empty_gzip_members(size: int) -> bytes:
+def gzip_members(size: int) -> bytes:
     one = gzip.compress(b"")
     return _with(GZIP, one * (size // len(one)))
 
 
-def one_byte_gzip_members(size: int) -> bytes:
+def gzip_members_of_a_byte(size: int) -> bytes:
     one = gzip.compress(b"\0")
     return _with(GZIP, one * (size // len(one)))
 
@@ -96,11 +96,11 @@ def damaged_gzip(size: int) -> bytes:
     return _with(GZIP, stored[:-8] + b"\1" * 8)
 
 
-def truncated_gzip(size: int) -> bytes:
+def gzip_cut_within(size: int) -> bytes:
     return _with(GZIP, gzip.compress(bytes(range(256)) * (size // 256), compresslevel=0)[:-100])
 
 
-def lz4_with_checksums_in_batch(size: int) -> bytes:
+def checked_lz4(size: int) -> bytes:
     """Return LZ4 with checksums of each block and of the content."""
     data = bytes(range(256)) * (size // 256)
     return _with(LZ4, lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True))
@@ -122,12 +122,12 @@ def empty_xerial_blocks(size: int) -> bytes:
     return _with(SNAPPY, b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + (int32(1) + b"\0") * (size // 5))
 
 
-def xerial_headers_without_blocks(size: int) -> bytes:
+def xerial_streams(size: int) -> bytes:
     """Return a sequence of xerial headers without blocks."""
     return _with(SNAPPY, (b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)) * (size // 16))
 
 
-def zstd_frame_filling_largest_window(size: int) -> bytes:
+def zstd_window(size: int) -> bytes:
     """Return a frame that needs the largest window that brokers accept (128 MiB), and fills it."""
     parameters = zstandard.ZstdCompressionParameters(window_log=27, write_content_size=False)
     compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
@@ -135,17 +135,17 @@ def zstd_frame_filling_largest_window(size: int) -> bytes:
     return _with(ZSTD, data + compressor.flush())
 
 
-def zstd_frame_requiring_largest_window(_size: int) -> bytes:
+def zstd_window_only(_size: int) -> bytes:
     """Return a frame of 13 bytes that needs a window of 128 MiB."""
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\x00\x88\x03\x00\x10\x00")
 
 
-def zstd_frame_declaring_100_mb(_size: int) -> bytes:
+def zstd_claims(_size: int) -> bytes:
     """Return a frame that declares 100 MB of content and has almost none."""
     return _with(ZSTD, b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", 100_000_000) + b"\x01\x00\x00")
 
 
-def snappy_block_declaring_32_times_its_size(size: int) -> bytes:
+def snappy_claims(size: int) -> bytes:
     """Return a raw block that declares 32 times its size."""
     claim, out = 32 * size, bytearray()
     while claim > 0x7F:
@@ -159,12 +159,12 @@ def decompression_bomb(codec: int) -> Callable[[int], bytes]:
     return lambda plain_bytes: batch([Rec(now(), value=bytes(plain_bytes))], codec)
 
 
-def record_with_empty_headers(count: int) -> bytes:
+def records_of_headers(count: int) -> bytes:
     """Return a batch with one record of `count` empty headers."""
     return batch([Rec(now(), headers=[(b"", b"")] * count)])
 
 
-def batch_of_smallest_records(size: int) -> bytes:
+def smallest_records(size: int) -> bytes:
     """Return an uncompressed batch of the smallest good records."""
     count = size // _SMALLEST_BYTES
     return batch(
@@ -172,12 +172,12 @@ def batch_of_smallest_records(size: int) -> bytes:
     )
 
 
-def concatenated_batches(size: int) -> bytes:
+def batches_in_a_row(size: int) -> bytes:
     one = batch([Rec(now())])
     return one * (size // len(one))
 
 
-def message_set_of_smallest_messages(size: int) -> bytes:
+def smallest_messages(size: int) -> bytes:
     """Return an uncompressed message set of magic 1."""
     one = message(1, b"", key=None, timestamp=now())
     return one * (size // len(one))

@@ -10,7 +10,7 @@ _MOST = 5.0
 
 
 @cache
-def machine_slowness_factor() -> float:
+def slowness() -> float:
     """Return the factor: 1 on a usual or a faster machine."""
     return min(_MOST, max(1.0, min(_seconds() for _ in range(3)) / _USUAL_SECONDS))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bounds.case import MIB, Case, ExpectedEnd
-from tests.bounds.machine import machine_slowness_factor
+from tests.bounds.machine import slowness
 from tests.bounds.resident import PeakMeter, resident_bytes
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
@@ -55,7 +55,7 @@ class CaseMeasurement:
         return self.peak - self.before
 
     @property
-    def retained_bytes(self) -> int:
+    def left_bytes(self) -> int:
         return self.after - self.before
 
     def summary(self) -> str:
@@ -64,7 +64,7 @@ class CaseMeasurement:
             f"{self.name}: sent {self.sent / MIB:.1f} MiB on {self.connections}; longest wait "
             f"{self.longest_wait * 1000:.0f} ms{baseline} at {self.longest_where}, an idle neighbour "
             f"{self.idle_wait * 1000:.0f} ms; grew {self.growth / MIB:.0f} MiB, "
-            f"kept {self.retained_bytes / MIB:.0f} MiB; {self.seconds:.1f} s"
+            f"kept {self.left_bytes / MIB:.0f} MiB; {self.seconds:.1f} s"
             f"{''.join('; ' + text for text in self.violations)}"
         )
 
@@ -93,7 +93,7 @@ class CaseRun:
         self._neighbour.ask("start")
         self._attacker.send("go")
         if case.ends is ExpectedEnd.GONE:
-            self._wait_until_closed(result, case.case_size(self._thorough).seconds)
+            self._wait_until_closed(result, case.extent(self._thorough).seconds)
         outcome = self._attacker.response()
         self._record_waits(result)
         self._honest.ask("stop")
@@ -106,7 +106,7 @@ class CaseRun:
         case = self._case
         if self._thorough or case.ends in (ExpectedEnd.STAYS, ExpectedEnd.GONE):
             return None
-        return case.case_size(self._thorough).seconds * machine_slowness_factor()
+        return case.extent(self._thorough).seconds * slowness()
 
     def measure_idle(self) -> float:
         """Return the honest client's longest wait (s) while the same senders load a sink beside the proxy.
@@ -144,7 +144,7 @@ class CaseRun:
 
     def _record_waits(self, result: CaseMeasurement) -> None:
         """Record the honest client's waits and lost requests, and the wait of the idle neighbour."""
-        waits = self._stage.honest_client_waits()
+        waits = self._stage.honest_waits()
         result.longest_where = max(waits["waits"], key=lambda name: waits["waits"][name])
         result.longest_wait = waits["waits"][result.longest_where]
         result.idle_wait = self._neighbour.ask("wait")["longest"]
@@ -164,7 +164,7 @@ class CaseRun:
             assert stage.proxy.process is not None
             violations.append(f"the proxy died: {stage.proxy.process.returncode}")
             return
-        if (left := stage.wait_until_connections_close(_GONE_SECONDS)) > 0:
+        if (left := stage.wait_until_quiet(_GONE_SECONDS)) > 0:
             violations.append(f"{left:.0f} connections left after {_GONE_SECONDS} s")
         end = time.monotonic() + _SETTLE_SECONDS
         while (now := resident_bytes(stage.pid)) - result.before > NOISE_BYTES and time.monotonic() < end:
@@ -181,7 +181,7 @@ class CaseRun:
             violations.append(f"the log grew by {grown / MIB:.1f} MiB")
         if (size := len(stage.proxy.get("/metrics")[1])) > _MAX_METRICS_BYTES:
             violations.append(f"/metrics has {size / MIB:.1f} MiB")
-        violations += stage.find_tracebacks_and_broken_lines(log_from)
+        violations += stage.faults_in_files(log_from)
 
 
 class SharedStages:
@@ -210,14 +210,14 @@ class SharedStages:
     def _measure_once(self, case: Case) -> CaseMeasurement:
         run = CaseRun(case, self._stage_for(case), self._attacker, self._neighbour, self._thorough)
         result = run.measure()
-        if result.retained_bytes > NOISE_BYTES + case.beside and not result.violations:
+        if result.left_bytes > NOISE_BYTES + case.beside and not result.violations:
             again = run.measure()
-            if again.retained_bytes > _REUSE_BYTES:
-                more = f"{again.retained_bytes / MIB:.0f} MiB more after a second run"
-                result.violations.append(f"{result.retained_bytes / MIB:.0f} MiB were not freed, and {more}")
+            if again.left_bytes > _REUSE_BYTES:
+                more = f"{again.left_bytes / MIB:.0f} MiB more after a second run"
+                result.violations.append(f"{result.left_bytes / MIB:.0f} MiB were not freed, and {more}")
         allowed = LONGEST_WAIT_SECONDS
         if not self._thorough:
-            allowed = (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * machine_slowness_factor()
+            allowed = (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness()
         if result.longest_wait > LONGEST_WAIT_SECONDS or self._thorough:
             if not self._stage_for(case).is_alive or result.violations:
                 self._leave_stage()

@@ -18,7 +18,7 @@ def process_and_descendants(pid: int) -> list[int]:
     return found
 
 
-def process_status_bytes(pid: int, field: str) -> int:
+def status_bytes(pid: int, field: str) -> int:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -26,7 +26,7 @@ def process_status_bytes(pid: int, field: str) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":")), 0)
 
 
-def proportional_set_size(pid: int) -> int:
+def proportional_bytes(pid: int) -> int:
     """Return the proportional set size, in which shared pages count in part."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -38,7 +38,7 @@ def proportional_set_size(pid: int) -> int:
 def resident_bytes(pid: int) -> int:
     """Return VmRSS of one process; with workers, the sum of their proportional set sizes."""
     pids = process_and_descendants(pid)
-    return process_status_bytes(pid, "VmRSS") if len(pids) == 1 else sum(map(proportional_set_size, pids))
+    return status_bytes(pid, "VmRSS") if len(pids) == 1 else sum(map(proportional_bytes, pids))
 
 
 class PeakMeter:
@@ -64,7 +64,7 @@ class PeakMeter:
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        return max(self._highest, process_status_bytes(self._pid, "VmHWM") if self._alone else 0)
+        return max(self._highest, status_bytes(self._pid, "VmHWM") if self._alone else 0)
 
     def _sample(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):

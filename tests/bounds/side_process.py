@@ -12,7 +12,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 
 ROOT = Path(__file__).parents[2]
 _RESPONSE_SECONDS = 200
@@ -26,11 +26,7 @@ class SideProcess:
         command = [sys.executable, "-m", module, json.dumps(settings)]
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
-            command_killed_with_parent(command),
-            cwd=ROOT,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            killed_with_parent(command), cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     @property
@@ -74,7 +70,7 @@ class SideProcess:
         return response
 
 
-def raise_descriptor_limit() -> None:
+def take_many_descriptors() -> None:
     """Raise this process's limit of open descriptors to the highest value that the system allows."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -91,13 +87,13 @@ def report(**fields: Any) -> None:
     print(json.dumps(fields), flush=True)
 
 
-def fork_for_each_input_line(work: Callable[[dict[str, Any], FileIO], None], niceness: int) -> None:
+def fork_for_each(work: Callable[[dict[str, Any], FileIO], None], niceness: int) -> None:
     """Run `work` for each line of standard input, in a forked process that ends afterwards and frees its memory.
 
     `work` may read further lines itself. Its exceptions are reported.
     """
     os.nice(niceness)
-    raise_descriptor_limit()
+    take_many_descriptors()
     report()
     commands = FileIO(0)  # unbuffered, because both processes read it
     while settings := commands.readline():

@@ -97,11 +97,11 @@ class Stage:
 
     def longest_wait(self) -> float:
         """Return the honest client's longest wait since its start (s). Raises AssertionError if it got no response."""
-        found = self.honest_client_waits()
+        found = self.honest_waits()
         assert not found["failures"], found["failures"]
         return max(found["waits"].values())
 
-    def honest_client_waits(self) -> dict[str, Any]:
+    def honest_waits(self) -> dict[str, Any]:
         """Return `waits` of the honest client by probe (s), and `failures`, since its start.
 
         Two more responses to each probe come first, so that pending requests count; a missing one is a failure.
@@ -122,7 +122,7 @@ class Stage:
     def log_bytes(self) -> int:
         return (self.folder / "proxy.log").stat().st_size
 
-    def find_tracebacks_and_broken_lines(self, log_from: int) -> list[str]:
+    def faults_in_files(self, log_from: int) -> list[str]:
         """Return tracebacks and incomplete JSON lines in the log and the events."""
         wrong = []
         with (self.folder / "proxy.log").open("rb") as log:
@@ -143,14 +143,14 @@ class Stage:
     def open_connections(self) -> float:
         return self.proxy.metric("sluicegate_open_connections") or self.proxy.metric("sluicegate_connections")
 
-    def wait_until_connections_close(self, seconds: float) -> float:
+    def wait_until_quiet(self, seconds: float) -> float:
         """Wait until no client connection is open. Return how many are still open after `seconds`."""
         end = time.monotonic() + seconds
         while (left := self.open_connections()) > 0 and time.monotonic() < end:
             time.sleep(0.05)
         return left
 
-    def wait_until_live_and_ready(self, seconds: float = 5) -> None:
+    def wait_until_live(self, seconds: float = 5) -> None:
         eventually(lambda: self.proxy.get("/livez") == (200, "ok\n"), seconds, "livez")
         eventually(lambda: self.proxy.get("/readyz")[0] == 200, seconds, "readyz")
 

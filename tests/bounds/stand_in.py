@@ -15,8 +15,8 @@ from typing import Any, cast
 import uvloop
 
 from tests.bounds.forged_responses import FORGED_RESPONSES
-from tests.bounds.side_process import raise_descriptor_limit, report, settings_from_arguments
-from tests.bounds.stand_in_responses import MockBrokerResponses
+from tests.bounds.side_process import report, settings_from_arguments, take_many_descriptors
+from tests.bounds.stand_in_responses import StandInResponses
 
 _MAX_FRAME_BYTES = 200_000_000
 # A broker processes requests from its connections in turn. Processing several at a time keeps this wait out of the
@@ -26,11 +26,11 @@ _FRAMES_A_TURN = 8
 
 class Broker:
     def __init__(self, nodes: Mapping[int, tuple[str, int]]) -> None:
-        self.responses = MockBrokerResponses(nodes)
+        self.responses = StandInResponses(nodes)
         self.opened = self.open = self.bytes = self.requests = 0
         self.per_key: dict[str, int] = {}
 
-    def set_mode(self, mode: str) -> None:
+    def behave(self, mode: str) -> None:
         """Change the mode; existing connections keep their mode."""
         self.mode = mode
         self.responses.logs_in = mode != "rejects logins"
@@ -130,10 +130,10 @@ class BrokerProtocol(asyncio.Protocol):
 
 
 async def serve(settings: dict[str, Any]) -> None:
-    raise_descriptor_limit()
+    take_many_descriptors()
     nodes = {int(node): (host, port) for node, (host, port) in settings["nodes"].items()}
     broker = Broker(nodes)
-    broker.set_mode(settings["mode"])
+    broker.behave(settings["mode"])
     tls = None
     if settings.get("tls"):
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -147,7 +147,7 @@ async def serve(settings: dict[str, Any]) -> None:
     while line := await reader.readline():
         what, _, mode = line.decode().strip().partition(" ")
         if what == "behave":
-            broker.set_mode(mode)
+            broker.behave(mode)
         report(**broker.counts())
 
 

@@ -44,7 +44,7 @@ def topic_id_of(name: str) -> bytes:
     return _OUR_IDS + name.encode()[:8].ljust(8, b"\0")
 
 
-class MockBrokerResponses:
+class StandInResponses:
     """One broker of a stand-in cluster. `nodes`: all brokers by id. `logs_in`: whether it accepts logins.
     `fetched_bytes`: the size of the records in each Fetch response (versions 4 to 12).
     """

@@ -34,7 +34,7 @@ def result_row(measured: CaseMeasurement) -> dict[str, Any]:
         "idle_wait_ms": round(measured.idle_wait * 1000),
         "same_load_elsewhere_ms": None if measured.baseline is None else round(measured.baseline * 1000),
         "memory_mib": round(measured.growth / MIB),
-        "kept_mib": round(measured.retained_bytes / MIB),
+        "kept_mib": round(measured.left_bytes / MIB),
         "held": not measured.violations,
         "date": datetime.now(UTC).date().isoformat(),
     }
@@ -58,7 +58,7 @@ def write_results(results: Results) -> None:
     RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def render_page_section(results: Results) -> str:
+def page_section(results: Results) -> str:
     """Return the part of the page between the markers."""
     held = sum(each["held"] for each in results.values())
     dates = sorted({each["date"] for each in results.values()})
@@ -78,7 +78,7 @@ def write_page(page: Path, results: Results) -> None:
     """Replace the part of the page between the markers."""
     first, _, rest = page.read_text().partition(BEGIN)
     _, _, last = rest.partition(END)
-    page.write_text(f"{first}{BEGIN}\n{render_page_section(results)}{END}{last}")
+    page.write_text(f"{first}{BEGIN}\n{page_section(results)}{END}{last}")
 
 
 def _row(name: str, each: Mapping[str, Any]) -> str:

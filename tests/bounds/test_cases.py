@@ -17,8 +17,8 @@ _CASES = [
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("case", _CASES)
-def test_memory_and_delays_stay_within_bounds(case: Case, shared_stages: SharedStages) -> None:
-    measured, repeated = shared_stages.measure(case)
+def test_memory_and_delays_stay_within_bounds(case: Case, stages: SharedStages) -> None:
+    measured, repeated = stages.measure(case)
     MEASURED.append(measured)
     print(measured.summary())
 

@@ -16,19 +16,17 @@ from tests.wire.batches import ZSTD
 from tests.wire.raw_client import RawClient
 
 
-def valid_produce_request(topic: bytes) -> bytes:
+def good_request(topic: bytes) -> bytes:
     return sized_produce_request(9, {topic: [(0, good_batch(hostile.now()))]})
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_maker: StageMaker) -> None:
-    stage = stage_maker(config={"drain_timeout_seconds": 2, "workers": workers})
-    one = hostile.batch_of_one_zero_filled_record(ZSTD, (1 << 20) - 100)
+def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_of: StageMaker) -> None:
+    stage = stage_of(config={"drain_timeout_seconds": 2, "workers": workers})
+    one = hostile.small_batch_of(ZSTD, (1 << 20) - 100)
     giant = sized_produce_request(9, {b"attacked": [(i, one) for i in range(3_000_000 // len(one))]})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(3)]
-    senders = [
-        threading.Thread(target=send_ignoring_errors, args=(client.socket, giant), daemon=True) for client in clients
-    ]
+    senders = [threading.Thread(target=send_all, args=(client.socket, giant), daemon=True) for client in clients]
     for sender in senders:
         sender.start()
     eventually(lambda: stage.proxy.metric("sluicegate_connections_total") >= 3 or stage.open_connections() >= 3, 10)
@@ -41,12 +39,12 @@ def test_a_drain_ends_while_a_large_batch_is_validated(workers: int, stage_maker
     assert time.monotonic() - begun < 2 + 5
     assert code == 0
     assert "Event loop is closed" not in stage.proxy.log()
-    assert stage.find_tracebacks_and_broken_lines(0) == []
+    assert stage.faults_in_files(0) == []
     for client in clients:
         client.socket.close()
 
 
-def send_ignoring_errors(connection: socket.socket, data: bytes) -> None:
+def send_all(connection: socket.socket, data: bytes) -> None:
     try:
         connection.sendall(data)
     except OSError:
@@ -55,16 +53,14 @@ def send_ignoring_errors(connection: socket.socket, data: bytes) -> None:
 
 @pytest.mark.parametrize("mode", ["silent", "deaf", "forged: half a response", "forged: 100 MB announced"])
 def test_a_drain_ends_in_time_with_silent_or_deaf_brokers_and_partial_responses(
-    mode: str, stage_maker: StageMaker
+    mode: str, stage_of: StageMaker
 ) -> None:
-    stage = stage_maker(broker=mode, config={"drain_timeout_seconds": 2})
+    stage = stage_of(broker=mode, config={"drain_timeout_seconds": 2})
     clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(20)]
     for number, client in enumerate(clients):
-        send_ignoring_errors(
+        send_all(
             client.socket,
-            (valid_produce_request(b"a"), sized_request(18, 0, b""), incomplete_frame(1000, request_header(0, 9)))[
-                number % 3
-            ],
+            (good_request(b"a"), sized_request(18, 0, b""), incomplete_frame(1000, request_header(0, 9)))[number % 3],
         )
     eventually(lambda: stage.open_connections() >= 20, 10)
 
@@ -91,7 +87,7 @@ def test_topic_settings_that_a_broker_never_returns_do_not_block_clients(tmp_pat
         clients = [RawClient(f"{HOST}:{stage.port(1)}", 5) for _ in range(300)]
         begun = time.monotonic()
         for number, client in enumerate(clients):
-            client.socket.sendall(valid_produce_request(b"first-%d" % number))
+            client.socket.sendall(good_request(b"first-%d" % number))
         assert all(isinstance(client.receive(10), bytes) for client in clients)
         assert time.monotonic() - begun < 2 * 2 + 2
         assert stage.longest_wait() < 0.5
@@ -103,7 +99,7 @@ def test_topic_settings_that_a_broker_never_returns_do_not_block_clients(tmp_pat
         stage.stop()
 
 
-def test_a_topic_name_of_40000_bytes_is_not_looked_up(tmp_path: Path) -> None:
+def test_an_impossible_topic_name_is_not_looked_up(tmp_path: Path) -> None:
     """A broker does not respond to a request with such a name, so the settings of other topics would be missing too."""
     settings = {"topic_settings": True, "refresh_seconds": 1}
     stage = Stage(tmp_path / "stage", config={"upstream": settings})
@@ -111,10 +107,10 @@ def test_a_topic_name_of_40000_bytes_is_not_looked_up(tmp_path: Path) -> None:
     try:
         stage.start(honest=False)
         with RawClient(f"{HOST}:{stage.port(1)}", 20) as client:
-            client.socket.sendall(valid_produce_request(b"x" * 40_000))
+            client.socket.sendall(good_request(b"x" * 40_000))
             assert client.receive(8) != "silence"
         with RawClient(f"{HOST}:{stage.port(1)}", 20) as client:
-            client.socket.sendall(valid_produce_request(b"sound"))
+            client.socket.sendall(good_request(b"sound"))
             assert isinstance(client.receive(8), bytes)
         asked = stage.target.ask("counts")["per_key"].get("32", 0)
         eventually(
@@ -126,8 +122,8 @@ def test_a_topic_name_of_40000_bytes_is_not_looked_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, stage_maker: StageMaker) -> None:
-    stage = stage_maker(tls=tls, shell='exec prlimit --nofile=100 "$0" "$@"')
+def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, stage_of: StageMaker) -> None:
+    stage = stage_of(tls=tls, shell='exec prlimit --nofile=100 "$0" "$@"')
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(300)]
     try:
         # No event announces this, because the endpoint must respond during the whole shortage.
@@ -138,17 +134,17 @@ def test_the_admin_endpoint_responds_when_descriptors_are_exhausted(tls: bool, s
         for connection in hoard:
             connection.close()
 
-    honest = stage.wait_until_connections_close(15)
+    honest = stage.wait_until_quiet(15)
     assert honest == 0
     if not tls:
         with RawClient(f"{HOST}:{stage.port(1)}", 5) as client:
-            client.socket.sendall(valid_produce_request(b"afterwards"))
+            client.socket.sendall(good_request(b"afterwards"))
             assert isinstance(client.receive(5), bytes)
-    assert stage.find_tracebacks_and_broken_lines(0) == []
+    assert stage.faults_in_files(0) == []
 
 
-def test_tls_handshakes_that_never_end_block_no_client(stage_maker: StageMaker) -> None:
-    stage = stage_maker(honest=True, tls=True)
+def test_tls_handshakes_that_never_end_block_no_client(stage_of: StageMaker) -> None:
+    stage = stage_of(honest=True, tls=True)
     assert stage.honest is not None
     stage.honest.ask("start")
     hoard = [socket.create_connection((HOST, stage.port(1)), 5) for _ in range(200)]
@@ -157,6 +153,6 @@ def test_tls_handshakes_that_never_end_block_no_client(stage_maker: StageMaker) 
             connection.sendall(b"\x16\x03\x01\x02\x00\x01")
 
     assert stage.longest_wait() < 1
-    stage.wait_until_live_and_ready()
+    stage.wait_until_live()
     for connection in hoard:
         connection.close()

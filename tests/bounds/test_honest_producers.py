@@ -22,7 +22,7 @@ _VALUE = os.urandom(50_000)
 _AMOUNT = 1_100 * MIB if THOROUGH else 150 * MIB
 
 
-def produce_with_acks_0(bootstrap: str, topic: str, amount: int) -> None:
+def produce_all(bootstrap: str, topic: str, amount: int) -> None:
     settings = {"bootstrap.servers": bootstrap, "acks": 0, "linger.ms": 5, "batch.size": 100_000}
     producer = Producer({**settings, "queue.buffering.max.kbytes": 65_536, "broker.address.family": "v4"})
     for _ in range(amount // len(_VALUE)):
@@ -35,11 +35,11 @@ def produce_with_acks_0(bootstrap: str, topic: str, amount: int) -> None:
     assert producer.flush(120) == 0
 
 
-def check_memory_growth_with_acks_0(pid: int, bootstrap: str, topic: str) -> None:
-    produce_with_acks_0(bootstrap, topic, 5 * MIB)
+def check_memory(pid: int, bootstrap: str, topic: str) -> None:
+    produce_all(bootstrap, topic, 5 * MIB)
     meter = PeakMeter(pid)
     before = meter.begin()
-    produce_with_acks_0(bootstrap, topic, _AMOUNT)
+    produce_all(bootstrap, topic, _AMOUNT)
     grown = meter.end() - before
     print(f"{_AMOUNT / MIB:.0f} MiB with acks=0: memory grew by {grown / MIB:.0f} MiB")
     assert grown < GROWTH_FREE_BYTES
@@ -50,13 +50,13 @@ def test_acks_0_requests_leave_no_memory_with_a_mock_broker(tmp_path: Path) -> N
     stage = Stage(tmp_path / "stage")
     try:
         stage.start(honest=False)
-        check_memory_growth_with_acks_0(stage.pid, f"127.0.0.1:{stage.port(1)}", "given")
+        check_memory(stage.pid, f"127.0.0.1:{stage.port(1)}", "given")
     finally:
         stage.stop()
 
 
 @pytest.fixture
-def proxy_and_kafka(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
+def real_proxy(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
     kafka = Kafka(KAFKA_NEW, tmp_path / "kafka")
     proxy = ProxyProcess(tmp_path, "")
     try:
@@ -70,8 +70,8 @@ def proxy_and_kafka(tmp_path: Path) -> Iterator[tuple[ProxyProcess, Kafka]]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not THOROUGH, reason="a gigabyte to a real broker: make bounds")
-def test_acks_0_requests_leave_no_memory_with_a_real_broker(proxy_and_kafka: tuple[ProxyProcess, Kafka]) -> None:
-    proxy, kafka = proxy_and_kafka
+def test_acks_0_requests_leave_no_memory_with_a_real_broker(real_proxy: tuple[ProxyProcess, Kafka]) -> None:
+    proxy, kafka = real_proxy
     topic = create_topic(kafka.bootstrap, UNVALIDATED, partitions=1)
     assert proxy.process is not None
-    check_memory_growth_with_acks_0(proxy.process.pid, proxy.bootstrap, topic)
+    check_memory(proxy.process.pid, proxy.bootstrap, topic)

@@ -14,7 +14,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.headers import response_body_at
 from tests.bounds.conftest import THOROUGH
 from tests.bounds.frames import compact_string, uvarint
-from tests.bounds.machine import machine_slowness_factor
+from tests.bounds.machine import slowness
 from tests.bounds.measurement import GROWTH_FACTOR, GROWTH_FREE_BYTES, LONGEST_WAIT_SECONDS
 from tests.bounds.resident import PeakMeter
 from tests.bounds.side_process import SideProcess
@@ -22,11 +22,11 @@ from tests.bounds.stage import DEPLOYED, HOST
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_shared_state import create_state_topic
-from tests.integration.test_topic_policies import alter, read_sluicegate_settings
+from tests.integration.test_topic_policies import alter, set_values
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.raw_client import CLOSED, SILENCE, RawClient
-from tests.wire.topic_changes import SCHEMAS, error_codes_in
+from tests.wire.topic_changes import SCHEMAS, codes_in
 
 pytestmark = pytest.mark.long
 
@@ -38,7 +38,7 @@ _CONNECTIONS = 3
 
 
 @dataclass
-class AttackedProxy:
+class Attacked:
     """A proxy, whose topic `guarded` belongs to a team with settings, and the processes beside it."""
 
     proxy: ProxyProcess
@@ -62,7 +62,7 @@ class AttackedProxy:
 
 
 @pytest.fixture(scope="module")
-def attacked_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedProxy]:
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """Yield a proxy in front of two brokers. The attacker uses the first broker, the honest client the second."""
     kafka = Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"), size=2).start()
     try:
@@ -71,7 +71,7 @@ def attacked_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacke
         kafka.stop()
 
 
-def _attacked(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackedProxy]:
+def _attacked(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     state = create_topic(kafka_bootstrap, {"cleanup.policy": "compact"}, partitions=1, prefix="state")
     for other in ("presence", "history"):
         create_state_topic(kafka_bootstrap, f"{state}-{other}")
@@ -92,14 +92,14 @@ def _attacked(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) ->
         beside.append(SideProcess("tests.bounds.idle_neighbour"))
         for each in beside:
             each.wait_ready()
-        yield AttackedProxy(proxy, guarded, mine, *beside)
+        yield Attacked(proxy, guarded, mine, *beside)
     finally:
         for each in beside:
             each.stop()
         proxy.stop()
 
 
-def alter_configs_body(*resources: tuple[str, dict[str, str]]) -> bytes:
+def alteration(*resources: tuple[str, dict[str, str]]) -> bytes:
     """Return the body of IncrementalAlterConfigs v1 that sets settings of topics."""
     return _array(
         b"\2"
@@ -110,7 +110,7 @@ def alter_configs_body(*resources: tuple[str, dict[str, str]]) -> bytes:
     ) + (b"\0" + b"\0")
 
 
-def describe_configs_body(*topics: str) -> bytes:
+def description(*topics: str) -> bytes:
     """Return the body of DescribeConfigs v4 that asks for one setting of each topic."""
     return _array(b"\2" + _text(topic) + _array([_text(MODE)]) + b"\0" for topic in topics) + b"\0\0\0"
 
@@ -124,35 +124,29 @@ def _array(items: Iterable[bytes]) -> bytes:
     return uvarint(len(all_items) + 1) + b"".join(all_items)
 
 
-def alter_configs_body_for_many_topics(key: str, count: int, owner: str = "orders") -> bytes:
-    return alter_configs_body(*((f"{owner}-{number}", {key: "observe"}) for number in range(count)))
+def many_topics(key: str, count: int, owner: str = "orders") -> bytes:
+    return alteration(*((f"{owner}-{number}", {key: "observe"}) for number in range(count)))
 
 
 LONGEST = 32_767  # the longest string in a request; brokers close the connection for a longer one
 ATTACKS: dict[str, Callable[[str], bytes]] = {
-    "100,000 topics with a setting each": lambda _: alter_configs_body_for_many_topics(MODE, 99_999),
-    "9,000 topics with a setting each": lambda _: alter_configs_body_for_many_topics(MODE, 9_000),
-    "9,000 topics with a hostile key each": lambda _: alter_configs_body_for_many_topics(
-        "sluicegate." + "k" * 500, 9_000
-    ),
-    "9,000 topics of another team": lambda _: alter_configs_body_for_many_topics(MODE, 9_000, "payments"),
-    "19,000 keys of one topic": lambda mine: alter_configs_body(
+    "100,000 topics with a setting each": lambda _: many_topics(MODE, 99_999),
+    "9,000 topics with a setting each": lambda _: many_topics(MODE, 9_000),
+    "9,000 topics with a hostile key each": lambda _: many_topics("sluicegate." + "k" * 500, 9_000),
+    "9,000 topics of another team": lambda _: many_topics(MODE, 9_000, "payments"),
+    "19,000 keys of one topic": lambda mine: alteration(
         (mine, {f"sluicegate.{number}\x00\u202e": "v" for number in range(19_000)})
     ),
-    "a value of 10 MB": lambda mine: alter_configs_body((mine, {RULES: "x" * 10_000_000})),
-    "900 sets of rules of 32 kB": lambda _: alter_configs_body(
-        *((f"orders-{n}", {RULES: _many_rules()}) for n in range(900))
-    ),
-    "brackets that are nested 16,000 deep": lambda mine: alter_configs_body(
-        (mine, {RULES: "[" * 16_000 + "]" * 16_000})
-    ),
-    "a pattern that backtracks": lambda mine: alter_configs_body(
+    "a value of 10 MB": lambda mine: alteration((mine, {RULES: "x" * 10_000_000})),
+    "900 sets of rules of 32 kB": lambda _: alteration(*((f"orders-{n}", {RULES: _many_rules()}) for n in range(900))),
+    "brackets that are nested 16,000 deep": lambda mine: alteration((mine, {RULES: "[" * 16_000 + "]" * 16_000})),
+    "a pattern that backtracks": lambda mine: alteration(
         (
             mine,
             {RULES: json.dumps([{"name": "r", "headers": {"patterns": {"h": f"/({'a?' * 9_000}{'a' * 9_000})+b/"}}}])},
         )
     ),
-    "8,000 names of clients": lambda mine: alter_configs_body(
+    "8,000 names of clients": lambda mine: alteration(
         (mine, {"sluicegate.enforce.clients": ",".join(f"*{n}*" for n in range(5_000))})
     ),
 }
@@ -164,54 +158,47 @@ def _many_rules() -> str:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_hostile_alterations_delay_no_other_client_and_change_nothing(
-    attacked_proxy: AttackedProxy, attack: str
-) -> None:
-    frames = attack_and_measure(
-        attacked_proxy, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, ATTACKS[attack](attacked_proxy.mine)
-    )
+def test_alterations_of_one_client_delay_nobody_and_change_nothing(attacked: Attacked, attack: str) -> None:
+    frames = attack_and_measure(attacked, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, ATTACKS[attack](attacked.mine))
 
-    codes = {code for frame in frames if isinstance(frame, bytes) for code in error_codes_in_response(frame)}
+    codes = {code for frame in frames if isinstance(frame, bytes) for code in codes_of(frame)}
     assert 0 not in codes
     assert codes or set(frames) == {CLOSED}
-    assert read_sluicegate_settings(attacked_proxy.proxy.bootstrap, attacked_proxy.guarded) == {MODE: "observe"}
-    assert read_sluicegate_settings(attacked_proxy.proxy.bootstrap, attacked_proxy.mine) == {}
+    assert set_values(attacked.proxy.bootstrap, attacked.guarded) == {MODE: "observe"}
+    assert set_values(attacked.proxy.bootstrap, attacked.mine) == {}
 
 
 @pytest.mark.parametrize("topics", [10_000, 190_000])
-def test_large_describe_requests_delay_no_other_client(attacked_proxy: AttackedProxy, topics: int) -> None:
+def test_descriptions_by_one_client_delay_nobody(attacked: Attacked, topics: int) -> None:
     attack_and_measure(
-        attacked_proxy,
-        ApiKey.DESCRIBE_CONFIGS,
-        4,
-        describe_configs_body(*(f"orders-{number}" for number in range(topics))),
+        attacked, ApiKey.DESCRIBE_CONFIGS, 4, description(*(f"orders-{number}" for number in range(topics)))
     )
 
 
-def attack_and_measure(attacked_proxy: AttackedProxy, api: ApiKey, version: int, body: bytes) -> list[bytes | str]:
+def attack_and_measure(attacked: Attacked, api: ApiKey, version: int, body: bytes) -> list[bytes | str]:
     """Send the request and return the responses. Raises AssertionError if others wait or memory grows too much."""
-    assert attacked_proxy.proxy.process is not None
-    attacked_proxy.honest.ask("start")
-    meter = PeakMeter(attacked_proxy.proxy.process.pid)
+    assert attacked.proxy.process is not None
+    attacked.honest.ask("start")
+    meter = PeakMeter(attacked.proxy.process.pid)
     before = meter.begin()
-    attacked_proxy.neighbour.ask("start")
-    frames, wired = attacked_proxy.send(api, version, body)
-    found = attacked_proxy.honest.ask("waits")
-    idle = attacked_proxy.neighbour.ask("wait")["longest"]
-    attacked_proxy.honest.ask("stop")
+    attacked.neighbour.ask("start")
+    frames, wired = attacked.send(api, version, body)
+    found = attacked.honest.ask("waits")
+    idle = attacked.neighbour.ask("wait")["longest"]
+    attacked.honest.ask("stop")
     grown = meter.end() - before
     longest = max(found["waits"].values())
     print(f"waits {found['waits']}, an idle neighbour {idle:.3f} s; +{grown >> 20} MiB, {wired >> 20} MiB on the wire")
     assert not found["failures"]
     assert SILENCE not in frames
-    assert longest <= (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * machine_slowness_factor() + idle
+    assert longest <= (LONGEST_WAIT_SECONDS + _NOISE_SECONDS) * slowness() + idle
     assert grown <= GROWTH_FREE_BYTES + GROWTH_FACTOR * wired
-    assert attacked_proxy.proxy.get("/livez")[0] == 200
-    assert "Traceback" not in attacked_proxy.proxy.log()
+    assert attacked.proxy.get("/livez")[0] == 200
+    assert "Traceback" not in attacked.proxy.log()
     return frames
 
 
-def error_codes_in_response(frame: bytes) -> set[int]:
+def codes_of(frame: bytes) -> set[int]:
     """Return the error codes of a response of IncrementalAlterConfigs v1."""
     body_at = response_body_at(frame, 1)
-    return set(error_codes_in(SCHEMAS["IncrementalAlterConfigsResponse"].parse(frame[body_at:], 1)))
+    return set(codes_in(SCHEMAS["IncrementalAlterConfigsResponse"].parse(frame[body_at:], 1)))

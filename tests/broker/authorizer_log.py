@@ -11,7 +11,7 @@ PROGRAM: Final = str(Path(__file__).with_name(f"{AUTHORIZER}.java"))
 """The program that runs such a broker."""
 
 
-def principals_checked_for_write(kafka: Kafka, topic: str) -> set[str]:
+def writers_of(kafka: Kafka, topic: str) -> set[str]:
     """Return the principals that the broker has allowed or denied to write to a topic."""
     log = (kafka.folder / f"node-{kafka.nodes[0].node_id}.log").read_text(errors="replace")
     decisions = (line.split("\t") for line in log.splitlines() if line.startswith("authorized\t"))

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 
-class BackgroundThreads:
+class Background:
     """Runs functions from `start` until `stop`; each function checks regularly whether it has to end."""
 
     def __init__(self, *functions: Callable[[], None]) -> None:

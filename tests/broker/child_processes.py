@@ -1,6 +1,6 @@
 """Starts child processes that end with the test process, even if the test process is killed.
 
-`command_killed_with_parent` is for a command without descendants that outlive it. `ProcessGroup` ends all descendants.
+`killed_with_parent` is for a command without descendants that outlive it. `ProcessGroup` ends all descendants.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any
 _SETPRIV = shutil.which("setpriv")
 
 
-def command_killed_with_parent(command: Sequence[str]) -> list[str]:
+def killed_with_parent(command: Sequence[str]) -> list[str]:
     """Wrap a command so that Linux kills its process when the parent ends (`PR_SET_PDEATHSIG`).
 
     The signal follows the thread that started the process, and other threads end before their process. Outside the main
@@ -36,9 +36,7 @@ class ProcessGroup:
     def __init__(self, command: Sequence[str], **how: Any) -> None:
         """`how`: arguments of Popen."""
         self._watchdog = subprocess.Popen(["sh", "-c", _WATCHDOG], stdin=subprocess.PIPE, start_new_session=True)
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            command_killed_with_parent(command), process_group=0, **how
-        )
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(killed_with_parent(command), process_group=0, **how)
         assert self._watchdog.stdin is not None
         self._watchdog.stdin.write(f"{self.process.pid}\n".encode())
         self._watchdog.stdin.flush()

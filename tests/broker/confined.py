@@ -74,7 +74,7 @@ def drop_capabilities() -> None:
     _system(_CAPSET, "capset", header, none)
 
 
-def restrict_writes_to(folder: str) -> None:
+def write_only_in(folder: str) -> None:
     """Allow writes only in the folder and to devices. The folder becomes the working directory, as in the image."""
     version = _system(_CREATE_RULESET, "landlock_create_ruleset", None, ctypes.c_size_t(0), _VERSION)
     writing = sum(rights for since, rights in _WRITING.items() if since <= version)
@@ -91,7 +91,7 @@ def restrict_writes_to(folder: str) -> None:
         os.chdir(folder)
 
 
-def deny_system_calls(numbers: list[int]) -> None:
+def deny_calls(numbers: list[int]) -> None:
     """Make these system calls fail with EPERM, as under an engine's profile."""
     code = [(_LOAD_WORD, 0, 0, _ARCHITECTURE_AT), (_JUMP_IF_EQUAL, 1, 0, _X86_64), (_RETURN, 0, 0, _NOT_PERMITTED)]
     code.append((_LOAD_WORD, 0, 0, _NUMBER_AT))
@@ -106,8 +106,8 @@ def main() -> None:
     """Confine this process, then become the command."""
     folder, *command = sys.argv[1:]
     drop_capabilities()
-    restrict_writes_to(folder)
-    deny_system_calls(sorted(DENIED.values()))
+    write_only_in(folder)
+    deny_calls(sorted(DENIED.values()))
     os.execv(command[0], command)
 
 

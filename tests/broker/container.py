@@ -14,7 +14,7 @@ IMAGE = f"apache/kafka:{KAFKA_NEW}"
 _START_SECONDS = 120
 
 
-def is_docker_running() -> bool:
+def docker_is_running() -> bool:
     """Return whether a Docker engine responds; the client alone is not enough."""
     docker = shutil.which("docker")
     if docker is None:
@@ -22,7 +22,7 @@ def is_docker_running() -> bool:
     return subprocess.run([docker, "info"], capture_output=True, check=False).returncode == 0
 
 
-def run_broker_in_container() -> Iterator[str]:
+def running_container() -> Iterator[str]:
     """Start a broker in a container, yield its address, and stop it afterwards."""
     port = free_ports(1)
     settings = {

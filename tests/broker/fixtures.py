@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.broker.container import IMAGE, is_docker_running, run_broker_in_container
+from tests.broker.container import IMAGE, docker_is_running, running_container
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_NEWEST, KAFKA_OLD
 
@@ -27,7 +27,7 @@ EVERY_RELEASE_IF_THOROUGH = pytest.mark.parametrize(
 def pytest_report_header() -> str:
     if os.environ.get("KAFKA_BOOTSTRAP"):
         return f"broker: {os.environ['KAFKA_BOOTSTRAP']} (KAFKA_BOOTSTRAP)"
-    return f"broker: container {IMAGE}" if is_docker_running() else f"broker: Kafka {KAFKA_NEW} from Maven"
+    return f"broker: container {IMAGE}" if docker_is_running() else f"broker: Kafka {KAFKA_NEW} from Maven"
 
 
 @pytest.fixture(scope="session")
@@ -36,8 +36,8 @@ def kafka_bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     given = os.environ.get("KAFKA_BOOTSTRAP")
     if given:
         yield given
-    elif is_docker_running():
-        yield from run_broker_in_container()
+    elif docker_is_running():
+        yield from running_container()
     else:
         yield from (kafka.bootstrap for kafka in run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("kafka"))))
 
@@ -56,7 +56,7 @@ def validating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
-def unvalidating_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def trusting_broker(kafka_version: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """Yield the broker behind the proxy, whose topics have no limits."""
     yield from run_kafka(Kafka(kafka_version, tmp_path_factory.mktemp("trusting")))
 

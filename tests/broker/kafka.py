@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.ports import free_ports
 from tests.broker.storage import format_storage, random_uuid
 from tests.oracle.java_program import SHORT_LIVED, java_command
@@ -119,7 +119,7 @@ class Kafka:
     def start_node(self, node: Node) -> None:
         log = (self.folder / f"node-{node.node_id}.log").open("ab")
         node.process = subprocess.Popen(
-            command_killed_with_parent(
+            killed_with_parent(
                 [
                     *java_command(kafka_folder(self.version), self.program, ("-Xmx512m", *SHORT_LIVED, *self.options)),
                     str(self._config_of(node)),

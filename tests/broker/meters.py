@@ -44,7 +44,7 @@ class JmxExporter:
             return text
 
 
-def parse_meters(scrape: str) -> Meters:
+def meters_in(scrape: str) -> Meters:
     """Return the meters of bad records and failed requests in a scrape of a broker or the proxy, without zeros."""
     found = (_COMPARED.fullmatch(line) for line in scrape.splitlines())
     return {(match[1], match[2]): float(match[3]) for match in found if match and float(match[3])}

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.wire.published_schema import schema_mismatches
@@ -78,7 +78,7 @@ class ProxyProcess:
             descriptors = [each.fileno() for each in self.sockets]
             handing = [sys.executable, "-c", HAND_OVER, ",".join(map(str, descriptors))] if descriptors else []
             self.process = subprocess.Popen(
-                command_killed_with_parent([*handing, *self.command, "run", "--config", str(file)]),
+                killed_with_parent([*handing, *self.command, "run", "--config", str(file)]),
                 stderr=log if stderr is None else stderr,
                 stdout=log,
                 env=environment | self.environment,

@@ -18,11 +18,11 @@ _A_CHILD = """
     import subprocess
     from pathlib import Path
 
-    from tests.broker.child_processes import command_killed_with_parent
+    from tests.broker.child_processes import killed_with_parent
 
 
     def test_that_takes_long():
-        process = subprocess.Popen(command_killed_with_parent(["sleep", "600"]))
+        process = subprocess.Popen(killed_with_parent(["sleep", "600"]))
         Path({file!r}).write_text(str(process.pid))
         process.wait()
 """

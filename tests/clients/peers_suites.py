@@ -35,7 +35,7 @@ _START_SECONDS = 300
 _REPORTED = re.compile(r'"name": "(\d{4}_[^"]+)", "state": "([^"]+)"')
 
 
-def run_franz_go_suite(checkout: Path, bootstrap: str, selected: str, _folder: Path, output: Path) -> Results:
+def franz_go(checkout: Path, bootstrap: str, selected: str, _folder: Path, output: Path) -> Results:
     """Run the tests of the client itself. KGO_TEST_RECORDS is the suite's own variable; a slow machine needs fewer."""
     command = ["go", "test", "-count=1", "-json", "-timeout=60m", "./pkg/kgo/..."]
     environment = {"KGO_TEST_RECORDS": "50000", **os.environ, "KGO_SEEDS": bootstrap, "KGO_TEST_RF": "1"}
@@ -49,7 +49,7 @@ def run_franz_go_suite(checkout: Path, bootstrap: str, selected: str, _folder: P
     return {event["Test"]: event["Action"] for event in ended}
 
 
-def run_librdkafka_suite(checkout: Path, bootstrap: str, selected: str, folder: Path, output: Path) -> Results:
+def librdkafka(checkout: Path, bootstrap: str, selected: str, folder: Path, output: Path) -> Results:
     """Run the tests that need a broker, in their quick form, one after another."""
     settings, report = folder / "test.conf", folder / "report.json"
     settings.write_text(f"bootstrap.servers={bootstrap}\n")
@@ -63,10 +63,7 @@ def run_librdkafka_suite(checkout: Path, bootstrap: str, selected: str, folder: 
     return {name: state.lower() for name, state in _REPORTED.findall(report.read_text())}
 
 
-SUITES: dict[str, Callable[[Path, str, str, Path, Path], Results]] = {
-    "FRANZ_GO": run_franz_go_suite,
-    "LIBRDKAFKA": run_librdkafka_suite,
-}
+SUITES: dict[str, Callable[[Path, str, str, Path, Path], Results]] = {"FRANZ_GO": franz_go, "LIBRDKAFKA": librdkafka}
 
 
 @contextmanager
@@ -77,7 +74,7 @@ def run_broker_or_proxy(folder: Path, *, is_proxied: bool) -> Iterator[str]:
     proxy: ProxyProcess | None = None
     try:
         broker.start()
-        wait_for_group_coordinator(broker.bootstrap)
+        load_coordinators(broker.bootstrap)
         if is_proxied:
             proxy = ProxyProcess(folder, broker.bootstrap)
             proxy.start_seconds = _START_SECONDS
@@ -89,7 +86,7 @@ def run_broker_or_proxy(folder: Path, *, is_proxied: bool) -> Iterator[str]:
         broker.stop()
 
 
-def wait_for_group_coordinator(bootstrap: str) -> None:
+def load_coordinators(bootstrap: str) -> None:
     """Wait until the broker has created and loaded its groups: until then, tests that ask it only once fail."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "first"})
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -105,7 +102,7 @@ def wait_for_group_coordinator(bootstrap: str) -> None:
     consumer.close()
 
 
-def describe_different_results(direct: Results, through: Results) -> list[str]:
+def different_results(direct: Results, through: Results) -> list[str]:
     """Return a line for each test whose results differ."""
     return [
         f"  {name}: {direct.get(name, 'not run')} at the broker, {through.get(name, 'not run')} through the proxy"
@@ -129,7 +126,7 @@ def compare_suite(suite: str, checkout: Path, selected: str) -> bool:
         counted = {state: list(results.values()).count(state) for state in sorted(set(results.values()))}
         counts = ", ".join(f"{count} {state}" for state, count in counted.items()) or "no tests"
         print(f"{suite} on Kafka {_KAFKA} {where}: {counts}")
-    print("\n".join(describe_different_results(direct, through)) or "  no difference", flush=True)
+    print("\n".join(different_results(direct, through)) or "  no difference", flush=True)
     passed = {name for name, state in direct.items() if state in _PASSED}
     return bool(direct) and all(through.get(name) in _PASSED for name in passed)
 

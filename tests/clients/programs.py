@@ -50,7 +50,7 @@ def run_for_output(command: list[str], stdin: str = "") -> str:
     return done.stdout
 
 
-def produce_record_with_java(
+def java_record(
     bootstrap: str, topic: str, timestamp: int, settings: Mapping[str, str], options: Sequence[str] = ()
 ) -> str:
     """Send one record with Java's producer and these settings; return "ok" or the name of its exception.
@@ -61,7 +61,7 @@ def produce_record_with_java(
     return java_tool(str(HERE / "OneRecord.java"), bootstrap, topic, str(timestamp), *more, options=options).strip()
 
 
-def produce_record_with_javascript(bootstrap: str, topic: str, timestamp: int, options: Mapping[str, str]) -> str:
+def javascript_record(bootstrap: str, topic: str, timestamp: int, options: Mapping[str, str]) -> str:
     """Send one record with kafkajs and the options of one_record.js; return "ok" or its error."""
     modules = BUILT / "js" / "node_modules"
     node = shutil.which("node")

@@ -21,7 +21,7 @@ def wrong_timestamps() -> list[int]:
     return [now, now * 1_000_000, now]
 
 
-class ConfluentClient:
+class Confluent:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.where = {"bootstrap.servers": bootstrap}
         self.topic = topic
@@ -78,7 +78,7 @@ class ConfluentClient:
         assert producer.flush(SECONDS) == 0
 
 
-class KafkaPythonClient:
+class KafkaPython:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.bootstrap = bootstrap
         self.topic = topic
@@ -128,7 +128,7 @@ class KafkaPythonClient:
                 print(f"{type(error).__name__}: {error}")
 
 
-class AiokafkaClient:
+class Aio:
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.bootstrap = bootstrap
         self.topic = topic
@@ -192,7 +192,7 @@ class AiokafkaClient:
                 print(f"{type(result).__name__}: {result}")
 
 
-LIBRARIES = {"confluent-kafka": ConfluentClient, "kafka-python": KafkaPythonClient, "aiokafka": AiokafkaClient}
+LIBRARIES = {"confluent-kafka": Confluent, "kafka-python": KafkaPython, "aiokafka": Aio}
 
 if __name__ == "__main__":
     library, bootstrap, command, topic, *count = sys.argv[1:]

@@ -13,9 +13,9 @@ import yaml
 from confluent_kafka import Producer
 
 from sluicegate.config.files.yaml_source import read_file
-from sluicegate.config.loading import LoadedConfig, load
+from sluicegate.config.loading import Loaded, load
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import validate_trial_record
+from sluicegate.proxy.cli.try_record import validate_one
 from sluicegate.proxy.sandbox.process import SandboxProcess
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
@@ -48,7 +48,7 @@ PREFIXES = ("plain", "keyed", "watched", "old", "ruled")
 
 
 @dataclass(frozen=True)
-class GeneratedRecord:
+class Sent:
     """A generated record. Its value names it."""
 
     number: int
@@ -58,7 +58,7 @@ class GeneratedRecord:
     value: str
 
 
-def generate_records(now_ms: int) -> list[GeneratedRecord]:
+def generated(now_ms: int) -> list[Sent]:
     """Return valid and invalid records for each policy; no timestamp is near a bound."""
     chance = random.Random(68)
     offsets = (0, -1_000, -3 * DAY_MS, -30 * DAY_MS, -500 * DAY_MS, 600_000, 30 * DAY_MS)
@@ -70,7 +70,7 @@ def generate_records(now_ms: int) -> list[GeneratedRecord]:
             (f'{{"number": {number}, "amount": 5}}', f'{{"number": {number}, "amount": -5}}', f'{{"number": {number}}}')
         )
         key = chance.choice(("key", "key", None))
-        records.append(GeneratedRecord(number, chance.choice(PREFIXES), key, timestamp * unit, value))
+        records.append(Sent(number, chance.choice(PREFIXES), key, timestamp * unit, value))
     return records
 
 
@@ -83,9 +83,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         kafka.stop()
 
 
-def produce_and_collect_outcomes(
-    bootstrap: str, topics: dict[str, str], records: list[GeneratedRecord]
-) -> dict[int, str]:
+def outcomes_of(bootstrap: str, topics: dict[str, str], records: list[Sent]) -> dict[int, str]:
     """Send each record in a batch of its own, and return the error of each, or "ok"."""
     outcomes: dict[int, str] = {}
     producer = Producer({"bootstrap.servers": bootstrap, "batch.num.messages": 1, "linger.ms": 0, "log_level": 0})
@@ -113,10 +111,10 @@ def events_by_number(events: list[dict[str, Any]]) -> dict[int, tuple[str, ...]]
     return found
 
 
-def error_of_try_command(loaded: LoadedConfig, topic: str, record: GeneratedRecord, now_ms: int) -> str:
+def trial(loaded: Loaded, topic: str, record: Sent, now_ms: int) -> str:
     """Return the error that `sluicegate try` reports, or "ok"."""
     key = None if record.key is None else record.key.encode()
-    result = validate_trial_record(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)
+    result = validate_one(topic, NewRecord(record.timestamp, key, record.value.encode()), loaded, now_ms)
     if result.is_forwarded:
         return "ok"
     found = re.search(r"^rejected: (\w+) \(\d+\): ", "\n".join(result.lines), re.MULTILINE)
@@ -127,12 +125,12 @@ def error_of_try_command(loaded: LoadedConfig, topic: str, record: GeneratedReco
 def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: Path) -> None:
     topics = {each: create_topic(broker.bootstrap, UNVALIDATED, partitions=1, prefix=each) for each in PREFIXES}
     now_ms = time.time_ns() // 1_000_000
-    records = generate_records(now_ms)
+    records = generated(now_ms)
     policies = tmp_path / "policies"
     policies.mkdir()
     (policies / "sluicegate.yaml").write_text(yaml.safe_dump(POLICIES))
     with SandboxProcess(policies, topics=list(topics.values())) as sandbox:
-        in_sandbox = produce_and_collect_outcomes(sandbox.bootstrap, topics, records)
+        in_sandbox = outcomes_of(sandbox.bootstrap, topics, records)
         reported = events_by_number([each.event for each in sandbox.violations()])
         failures = sandbox.report()["failures"]
     folder = tmp_path / "proxy"
@@ -141,14 +139,14 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
     proxy = ProxyProcess(folder, broker.bootstrap, live)
     try:
         proxy.start()
-        in_proxy = produce_and_collect_outcomes(proxy.bootstrap, topics, records)
+        in_proxy = outcomes_of(proxy.bootstrap, topics, records)
         eventually(lambda: len(proxy.violations()) >= len(reported), 60)
         written = events_by_number(proxy.violations())
     finally:
         proxy.stop()
     file = folder / "sluicegate.yaml"
     loaded = load(read_file(file), {}, (), file.parent)
-    tried = {record.number: error_of_try_command(loaded, topics[record.prefix], record, now_ms) for record in records}
+    tried = {record.number: trial(loaded, topics[record.prefix], record, now_ms) for record in records}
 
     assert in_sandbox == in_proxy == tried
     assert reported == written
@@ -164,7 +162,7 @@ def test_sandbox_proxy_and_try_agree_about_500_records(broker: Kafka, tmp_path: 
 
 
 @pytest.fixture(scope="module")
-def proxy_sandbox_and_topics(
+def endpoints(
     broker: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ProxyProcess, SandboxProcess, dict[str, str]]]:
     """Yield a proxy in front of the broker, a sandbox with the same policies, and a topic for each client."""
@@ -184,11 +182,11 @@ def proxy_sandbox_and_topics(
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_client_reports_the_same_errors_in_sandbox_and_proxy(
-    program: Program, proxy_sandbox_and_topics: tuple[ProxyProcess, SandboxProcess, dict[str, str]]
+    program: Program, endpoints: tuple[ProxyProcess, SandboxProcess, dict[str, str]]
 ) -> None:
     if program.version is None:
         pytest.skip(f"requires {program.requirements}")
-    proxy, sandbox, topics = proxy_sandbox_and_topics
+    proxy, sandbox, topics = endpoints
     topic = topics[program.name]
 
     shown = [

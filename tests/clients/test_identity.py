@@ -17,14 +17,14 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, principals_checked_for_write
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import bearer_login, security_settings
 from tests.broker.signed_tokens import SigningKey, allow_url_option, validation_settings
-from tests.clients.programs import produce_record_with_java, produce_record_with_javascript
+from tests.clients.programs import java_record, javascript_record
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint, unsecured_token
@@ -54,7 +54,7 @@ class Cluster:
     java: tuple[dict[str, str], tuple[str, ...]]
     own_login: dict[str, Any]
 
-    def user_token(self) -> str:
+    def users_token(self) -> str:
         return self.token(_SUBJECT, **{_CLAIM: _USER})
 
 
@@ -119,7 +119,7 @@ def _settings(bootstrap: str, given: Callable[[], str]) -> dict[str, Any]:
 
 def _python(cluster: Cluster, bootstrap: str, topic: str, timestamp: int) -> str:
     outcomes: list[str] = []
-    producer = Producer(_settings(bootstrap, cluster.user_token))
+    producer = Producer(_settings(bootstrap, cluster.users_token))
     producer.produce(
         topic, b"v", timestamp=timestamp, on_delivery=lambda e, _: outcomes.append("ok" if e is None else e.name())
     )
@@ -130,15 +130,15 @@ def _python(cluster: Cluster, bootstrap: str, topic: str, timestamp: int) -> str
 def _java(cluster: Cluster, bootstrap: str, topic: str, timestamp: int) -> str:
     login, options = cluster.java
     settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", **login}
-    return produce_record_with_java(bootstrap, topic, timestamp, settings, options)
+    return java_record(bootstrap, topic, timestamp, settings, options)
 
 
 def _javascript(cluster: Cluster, bootstrap: str, topic: str, timestamp: int) -> str:
-    return produce_record_with_javascript(bootstrap, topic, timestamp, {"token": cluster.user_token()})
+    return javascript_record(bootstrap, topic, timestamp, {"token": cluster.users_token()})
 
 
 def _create(cluster: Cluster, topic: str, **config: str) -> None:
-    admin = AdminClient(_settings(cluster.broker.bootstrap, cluster.user_token))
+    admin = AdminClient(_settings(cluster.broker.bootstrap, cluster.users_token))
     for created in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED | config)]).values():
         created.result(60)
 
@@ -160,7 +160,7 @@ def test_the_configured_claim_is_the_principal_and_an_exempt_subject_exempts_no_
 
     assert outcome in ("INVALID_TIMESTAMP", "InvalidTimestampException")
     assert {event["principal"] for event in proxy.wait_for_violations(topic, 1)} == {f"User:{_USER}"}
-    assert principals_checked_for_write(cluster.broker, topic) == {f"User:{_USER}"}
+    assert writers_of(cluster.broker, topic) == {f"User:{_USER}"}
 
 
 def test_the_proxys_own_login_reads_the_topics_settings(cluster: Cluster, proxy: ProxyProcess) -> None:
@@ -190,7 +190,7 @@ def test_the_live_view_names_the_principal_that_the_broker_accepted_and_no_other
     forger = AdminClient(
         _settings(proxy.bootstrap, forged) | {"client.id": "forger", "error_cb": lambda e: outcomes.append(e.name())}
     )
-    honest = AdminClient(_settings(proxy.bootstrap, cluster.user_token) | {"client.id": "honest"})
+    honest = AdminClient(_settings(proxy.bootstrap, cluster.users_token) | {"client.id": "honest"})
     eventually(lambda: bool(honest.list_topics(timeout=30).topics), what="the honest client's login")
 
     def is_login_rejected() -> bool:

@@ -10,7 +10,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import COUNT, PROGRAMS, Program
 from tests.clients.table import ROWS, ClientRow
-from tests.conformance.differences import strip_diagnosis
+from tests.conformance.differences import without_diagnosis
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
@@ -87,4 +87,4 @@ def lines_without_varying_parts(output: str, topic: str) -> list[str]:
     """Return the lines without topic name, times, ports, progress output and the diagnosis appended by sluicegate."""
     text = re.sub(r"\d{10,}", "N", output.replace(topic, "TOPIC"))
     text = re.sub(r"127\.0\.0\.1:\d+", "BROKER", re.sub(r"%\d\|[\d.]+\|", "", text))
-    return sorted({strip_diagnosis(line.strip()) for line in text.splitlines() if line.strip()})
+    return sorted({without_diagnosis(line.strip()) for line in text.splitlines() if line.strip()})

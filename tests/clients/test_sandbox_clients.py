@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
 from tests.clients.programs import COUNT, HERE, PROGRAMS, Program
@@ -32,7 +32,7 @@ class Sandbox:
         command = [COMMAND, "sandbox", "--config", str(folder), "--topics", ",".join(topics)]
         with self.errors.open("w") as errors:
             self.process = subprocess.Popen(
-                command_killed_with_parent(command), stdout=subprocess.PIPE, stderr=errors, text=True
+                killed_with_parent(command), stdout=subprocess.PIPE, stderr=errors, text=True
             )
         assert self.process.stdout is not None
         found = re.search(r"bootstrap\.servers=(\S+)", self.process.stdout.readline())

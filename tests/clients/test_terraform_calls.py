@@ -42,7 +42,7 @@ def proxies(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> I
             process.stop()
 
 
-def run_terraform_program(proxy: ProxyProcess, command: str, topic: str, settings: dict[str, str] | None = None) -> str:
+def call(proxy: ProxyProcess, command: str, topic: str, settings: dict[str, str] | None = None) -> str:
     """Run the program, and return its output or the error that it prints."""
     given = [f"{name}={value}" for name, value in (settings or {}).items()]
     done = subprocess.run(
@@ -55,8 +55,8 @@ def run_terraform_program(proxy: ProxyProcess, command: str, topic: str, setting
     return done.stdout + done.stderr
 
 
-def read_topic_settings(proxy: ProxyProcess, topic: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads(run_terraform_program(proxy, "read", topic))
+def read(proxy: ProxyProcess, topic: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(call(proxy, "read", topic))
     return found
 
 
@@ -66,24 +66,21 @@ def test_terraform_sets_reads_replaces_and_deletes(proxies: list[ProxyProcess], 
     one, other = proxies
     topic = f"orders-{uuid.uuid4().hex[:12]}"
 
-    assert run_terraform_program(one, "create", topic, FIRST) == ""
-    eventually(lambda: read_topic_settings(one, topic) == FIRST, what="the settings of a new topic")
-    eventually(lambda: read_topic_settings(other, topic) == FIRST, what="the settings at the other proxy")
+    assert call(one, "create", topic, FIRST) == ""
+    eventually(lambda: read(one, topic) == FIRST, what="the settings of a new topic")
+    eventually(lambda: read(other, topic) == FIRST, what="the settings at the other proxy")
 
     removed = {"sluicegate.owner": ""} if update == "change" else {}  # a name without a value deletes the setting
-    assert run_terraform_program(one, update, topic, SECOND | removed) == ""
-    assert read_topic_settings(one, topic) == SECOND
-    eventually(lambda: read_topic_settings(other, topic) == SECOND, what="the changed settings at the other proxy")
+    assert call(one, update, topic, SECOND | removed) == ""
+    assert read(one, topic) == SECOND
+    eventually(lambda: read(other, topic) == SECOND, what="the changed settings at the other proxy")
 
-    assert "did you mean observe?" in run_terraform_program(one, update, topic, {"sluicegate.mode": "observ"})
-    assert read_topic_settings(one, topic) == SECOND
+    assert "did you mean observe?" in call(one, update, topic, {"sluicegate.mode": "observ"})
+    assert read(one, topic) == SECOND
 
-    assert run_terraform_program(one, "delete", topic) == ""
-    eventually(lambda: "does not exist" in run_terraform_program(one, "read", topic), what="a deleted topic")
-    eventually(
-        lambda: run_terraform_program(one, "create", topic, {"retention.ms": "7200000"}) == "",
-        what="a topic of the same name",
-    )
+    assert call(one, "delete", topic) == ""
+    eventually(lambda: "does not exist" in call(one, "read", topic), what="a deleted topic")
+    eventually(lambda: call(one, "create", topic, {"retention.ms": "7200000"}) == "", what="a topic of the same name")
     eventually(
         lambda: topic_settings(one, topic) == {"retention.ms": "7200000"}, what="a topic without settings of ours"
     )
@@ -91,5 +88,5 @@ def test_terraform_sets_reads_replaces_and_deletes(proxies: list[ProxyProcess], 
 
 def topic_settings(proxy: ProxyProcess, topic: str) -> dict[str, str] | None:
     """Return the settings of a topic, or None if the brokers do not know it yet."""
-    output = run_terraform_program(proxy, "read", topic)
+    output = call(proxy, "read", topic)
     return json.loads(output) if output.startswith("{") else None

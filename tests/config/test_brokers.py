@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.config.loading import ConfigError
-from tests.config.reading import load_config_text
+from tests.config.reading import load_text
 
 _TLS = "tls: {certificate_file: c, key_file: k}"
 _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}"
@@ -50,11 +50,11 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
         ),
     ],
 )
-def test_rejects_broker_without_an_address(brokers: str, listen: str, problem: str) -> None:
+def test_a_broker_without_an_address_is_an_error(brokers: str, listen: str, problem: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{brokers}}}}}\nlisten: {{{listen}}}\n"
 
     with pytest.raises(ConfigError) as raised:
-        load_config_text(text + "admin: {listen: '127.0.0.1:9650'}\n")
+        load_text(text + "admin: {listen: '127.0.0.1:9650'}\n")
 
     assert [str(one).split(": ", 1)[1] for one in raised.value.problems] == [problem]
 
@@ -70,4 +70,4 @@ def test_rejects_broker_without_an_address(brokers: str, listen: str, problem: s
 def test_the_largest_node_id_with_an_address_is_accepted(node_id: int, listen: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{node_id}: 'h:1'}}}}\nlisten: {{{listen}}}\n"
 
-    assert list(load_config_text(text).config.upstream.brokers) == [node_id]
+    assert list(load_text(text).config.upstream.brokers) == [node_id]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from sluicegate.config.keys import Key, is_list, keys_of_section
+from sluicegate.config.keys import Key, each_key_of, is_list
 from sluicegate.config.model import Config
 from sluicegate.config.reference.page import sections
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 RULE = SMALLEST + "defaults:\n  rules:\n    - name: r\n      "
 REQUEST = SMALLEST + "requests:\n  - name: r\n    "
@@ -61,8 +61,8 @@ TRIED = {
 
 
 @pytest.mark.parametrize(("text", "line"), TRIED.items(), ids=[text.splitlines()[-1] for text in TRIED])
-def test_common_misspelling_is_rejected_with_a_correction(text: str, line: str) -> None:
-    found = config_problems_of_text(text + "\n")
+def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line: str) -> None:
+    found = problems_of_text(text + "\n")
 
     corrections = [problem for problem in found if problem.endswith(f"; write {line}")]
     assert len(corrections) == 1, found
@@ -71,42 +71,40 @@ def test_common_misspelling_is_rejected_with_a_correction(text: str, line: str) 
 
 
 @pytest.mark.parametrize("word", ["false", "off"])
-def test_disabled_section_is_rejected_with_advice_to_omit_it(word: str) -> None:
-    (found,) = config_problems_of_text(
-        f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
-    )
+def test_a_section_that_is_switched_off_is_left_out(word: str) -> None:
+    (found,) = problems_of_text(f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n")
 
     assert found == "c.yaml:1: upstream.tls: expected a section; omit the key"
 
 
-def test_rejects_acks_minus_one_with_advice_to_write_all() -> None:
-    (found,) = config_problems_of_text(REQUEST + "acks: [-1]\n")
+def test_acks_of_minus_one_are_not_taken_for_one() -> None:
+    (found,) = problems_of_text(REQUEST + "acks: [-1]\n")
 
     assert found == "c.yaml:5: requests[0].acks[0]: expected 'all', '1' or '0'; found -1; write acks: [all]"
 
 
-def test_error_for_scalar_in_place_of_a_section_hides_its_value() -> None:
+def test_a_bare_word_that_may_be_a_secret_is_not_repeated() -> None:
     for section in ("admin: hunter2", "registries: {main: hunter2}", "otel: hunter2"):
-        assert not any("hunter2" in problem for problem in config_problems_of_text(SMALLEST + section))
+        assert not any("hunter2" in problem for problem in problems_of_text(SMALLEST + section))
     assert (
         "hunter2"
-        not in config_problems_of_text(f"upstream: {{bootstrap: h:1, sasl: hunter2}}\n{SMALLEST.splitlines()[1]}\n")[0]
+        not in problems_of_text(f"upstream: {{bootstrap: h:1, sasl: hunter2}}\n{SMALLEST.splitlines()[1]}\n")[0]
     )
 
 
-def keys_with_declared_corrections() -> Iterator[tuple[str, Key]]:
+def keys_with_corrections() -> Iterator[tuple[str, Key]]:
     for section in sections():
-        for key in keys_of_section(section.model):
+        for key in each_key_of(section.model):
             if key.corrections or key.misnomers:
                 yield section.name, key
 
 
 @pytest.mark.parametrize(
-    ("section", "key"), list(keys_with_declared_corrections()), ids=lambda each: getattr(each, "name", each)
+    ("section", "key"), list(keys_with_corrections()), ids=lambda each: getattr(each, "name", each)
 )
-def test_declared_corrections_are_valid_yaml_with_known_keys(section: str, key: Key) -> None:
+def test_a_declared_correction_is_a_line_of_yaml_with_known_keys(section: str, key: Key) -> None:
     model = next(each.model for each in sections() if each.name == section)
-    known = {each.name for each in keys_of_section(model)}
+    known = {each.name for each in each_key_of(model)}
 
     for text in (*key.corrections.values(), *key.misnomers.values()):
         line = text.replace("{value}", "a")
@@ -120,17 +118,17 @@ def test_declared_corrections_are_valid_yaml_with_known_keys(section: str, key: 
 
 
 @pytest.mark.parametrize("pattern", ["/orders", "orders/", "/", "eu/orders"])
-def test_rejects_regular_expression_with_only_one_slash(pattern: str) -> None:
-    (found,) = config_problems_of_text(SMALLEST + f"topics:\n  - match: {pattern}\n")
+def test_a_regular_expression_with_one_slash_is_an_error(pattern: str) -> None:
+    (found,) = problems_of_text(SMALLEST + f"topics:\n  - match: {pattern}\n")
 
     assert found.startswith("c.yaml:4: topics[0].match: no topic has a slash in its name; a regular expression has one")
     assert found.endswith("'/orders/'" if pattern in ("/orders", "orders/") else "/'")
 
 
-def test_reports_every_error_of_a_rule() -> None:
+def test_every_mistake_of_a_rule_is_reported() -> None:
     rule = "{name: r, time: {monotonic: true}, options: {a: 1}}"
 
-    found = config_problems_of_text(RULE.replace("- name: r\n      ", f"- {rule}\n"))
+    found = problems_of_text(RULE.replace("- name: r\n      ", f"- {rule}\n"))
 
     assert [problem.partition("rule r: ")[2].partition(" ")[0] for problem in found] == ["options", "time"]
 
@@ -140,7 +138,7 @@ def test_every_unknown_registry_is_reported_with_its_line() -> None:
     for number, name in enumerate(("a", "b")):
         rules += f"    - {{name: r{number}, value: {{schema: {{registry: {name}}}}}}}\n"
 
-    found = config_problems_of_text(SMALLEST + rules)
+    found = problems_of_text(SMALLEST + rules)
 
     assert [problem.partition(": rule")[0] for problem in found] == [
         "c.yaml:5: defaults.rules[0].value.schema.registry",
@@ -149,8 +147,8 @@ def test_every_unknown_registry_is_reported_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["defaults:\n\tmode: observe\n", "topics:\n  - match: a\n\t- match: b\n"])
-def test_tab_indentation_error_reports_its_line(text: str) -> None:
-    (found,) = config_problems_of_text(SMALLEST + text)
+def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
+    (found,) = problems_of_text(SMALLEST + text)
 
     line = 2 + next(number for number, each in enumerate(text.splitlines(), 1) if "\t" in each)
     assert found == f"c.yaml:{line}: not YAML: line {line} is indented with a tab; indent with spaces"
@@ -164,24 +162,19 @@ def test_tab_indentation_error_reports_its_line(text: str) -> None:
         ("SLUICEGATE_UPSTREAM_SASL_PASSWORD", "SLUICEGATE__UPSTREAM__SASL__PASSWORD"),
     ],
 )
-def test_rejects_environment_key_with_single_underscores(variable: str, right: str) -> None:
-    (found,) = config_problems_of_text(SMALLEST, **{variable: "S3CRET"})
+def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str) -> None:
+    (found,) = problems_of_text(SMALLEST, **{variable: "S3CRET"})
 
     expected = f"unknown variable; separate the parts by two underscores: {right}"
     assert found == f"environment {variable}: {expected}"
 
 
-def test_ignores_unrelated_environment_variables_with_single_underscores() -> None:
+def test_environment_variables_with_single_underscores_are_ignored() -> None:
     names = ("SLUICEGATE_SERVICE_HOST", "SLUICEGATE_PORT_9092_TCP_ADDR", "SLUICEGATE_REVISION", "SLUICEGATE_PORT")
 
-    assert load_config_text(SMALLEST, **dict.fromkeys(names, "x")).config == load_config_text(SMALLEST).config
+    assert load_text(SMALLEST, **dict.fromkeys(names, "x")).config == load_text(SMALLEST).config
 
 
 def test_declared_corrections_are_found_in_nested_sections() -> None:
     assert any(section.model is Config for section in sections())
-    assert {section for section, _ in keys_with_declared_corrections()} >= {
-        "topics[]",
-        "requests[]",
-        "upstream",
-        "listen.tls",
-    }
+    assert {section for section, _ in keys_with_corrections()} >= {"topics[]", "requests[]", "upstream", "listen.tls"}

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.config.loading import Option
-from tests.config.reading import SMALLEST, config_problems_of_text
+from tests.config.reading import SMALLEST, problems_of_text
 
 LISTEN = "listen: {bootstrap: '127.0.0.1:2'}\n"
 AT = "c.yaml:1: upstream.bootstrap"
@@ -50,8 +50,8 @@ AT = "c.yaml:1: upstream.bootstrap"
         ),
     ],
 )
-def test_upstream_errors_include_the_key_and_the_remedy(upstream: str, expected: list[str]) -> None:
-    found = config_problems_of_text(f"upstream: {{{upstream}}}\n{LISTEN}")
+def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expected: list[str]) -> None:
+    found = problems_of_text(f"upstream: {{{upstream}}}\n{LISTEN}")
 
     assert len(found) == len(expected), found
     assert all(line.startswith(start) for line, start in zip(found, expected, strict=True)), found
@@ -90,8 +90,8 @@ def test_upstream_errors_include_the_key_and_the_remedy(upstream: str, expected:
         ("violations: {file: [x]}", "c.yaml:3: violations.file: expected a text; found a list"),
     ],
 )
-def test_section_errors_include_the_key_and_the_remedy(text: str, expected: str) -> None:
-    (found,) = config_problems_of_text(SMALLEST + text)
+def test_errors_about_other_sections_name_the_key_and_the_remedy(text: str, expected: str) -> None:
+    (found,) = problems_of_text(SMALLEST + text)
 
     assert found.startswith(expected), found
 
@@ -114,8 +114,8 @@ def test_section_errors_include_the_key_and_the_remedy(text: str, expected: str)
         ),
     ],
 )
-def test_advertised_name_errors_include_a_correction(listen: str, expected: str) -> None:
-    (found,) = config_problems_of_text(
+def test_errors_about_advertised_names_say_what_to_write(listen: str, expected: str) -> None:
+    (found,) = problems_of_text(
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '0.0.0.0:9092', {listen}}}".replace(
             "0.0.0.0:9092", "127.0.0.1:9092"
         )
@@ -140,17 +140,17 @@ def test_advertised_name_errors_include_a_correction(listen: str, expected: str)
         ("---\na: b", "c.yaml:3: not YAML: the file has more than one document"),
     ],
 )
-def test_invalid_yaml_is_reported_as_a_single_error(text: str, expected: str) -> None:
-    (found,) = config_problems_of_text("upstream: {}\nx: 1\n" + text)
+def test_invalid_yaml_has_one_error(text: str, expected: str) -> None:
+    (found,) = problems_of_text("upstream: {}\nx: 1\n" + text)
 
     assert found.startswith(expected), found
 
 
-def test_invalid_command_line_option_is_reported_by_name() -> None:
+def test_an_error_in_a_command_line_option_names_the_option() -> None:
     upstream = Option("--upstream", ("upstream", "bootstrap"), "nonsense")
     listen = Option("--listen", ("listen", "bootstrap"), "h:99999")
 
-    assert config_problems_of_text("", upstream, listen) == [
+    assert problems_of_text("", upstream, listen) == [
         "--upstream: upstream.bootstrap[0]: expected host:port with a port of 0 to 65535, found 'nonsense'",
         "--listen: listen.bootstrap: expected host:port with a port of 0 to 65535, found 'h:99999'",
     ]

@@ -5,15 +5,15 @@ import json
 import jsonschema_rs
 import pytest
 
-from sluicegate.config.keys import accepts_none_keyword, annotation_note_of, item_type_of, keys_of_section, section_of
+from sluicegate.config.keys import each_key_of, item_of, note_of, section_of, takes_none
 from sluicegate.config.model import Config
-from sluicegate.config.reference.json_schema import config_file_schema
+from sluicegate.config.reference.json_schema import schema_of_file
 from sluicegate.config.reference.page import page
 from sluicegate.config.values.quantity import Quantity
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.from_keys import create_rulebook
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from sluicegate.validation.from_keys import rulebook_of
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 BEFORE, AFTER, BYTES = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
 
@@ -21,8 +21,8 @@ BEFORE, AFTER, BYTES = "message.timestamp.before.max.ms", "message.timestamp.aft
 def sections_with_paths(section: type, path: tuple[str, ...] = ()) -> dict[type, tuple[str, ...]]:
     """Return each section of the model, with a path to it."""
     found = {section: path}
-    for key in keys_of_section(section):
-        for inner in (section_of(key.annotation), section_of(item_type_of(key.annotation))):
+    for key in each_key_of(section):
+        for inner in (section_of(key.annotation), section_of(item_of(key.annotation))):
             if inner is not None:
                 found = sections_with_paths(inner, (*path, key.name)) | found
     return found
@@ -30,20 +30,20 @@ def sections_with_paths(section: type, path: tuple[str, ...] = ()) -> dict[type,
 
 @pytest.mark.parametrize("key", [BEFORE, AFTER, "message.timestamp.difference.max.ms", BYTES])
 @pytest.mark.parametrize("word", ["none", "'none'", "9223372036854775807", "'9223372036854775807'"])
-def test_topic_bound_none_overrides_the_default_bound(key: str, word: str) -> None:
-    config = load_config_text(
+def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: str) -> None:
+    config = load_text(
         f"{SMALLEST}defaults: {{{key}: 7}}\ntopics: [{{match: free, {key}: {word}}}, {{match: bound}}]"
     ).config
-    book = create_rulebook(config)
+    book = rulebook_of(config)
     attribute = {BYTES: "max_message_bytes", AFTER: "after_max_ms"}.get(key, "before_max_ms")
 
     assert getattr(book.policy_of("bound"), attribute) == 7
     assert getattr(book.policy_of("free"), attribute) == LONG_MAX
 
 
-def test_cluster_bound_applies_to_topic_with_bound_none() -> None:
+def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
     words = f"{{match: t, {BEFORE}: none, {AFTER}: none, {BYTES}: none}}"
-    book = create_rulebook(load_config_text(f"{SMALLEST}topics: [{words}]").config)
+    book = rulebook_of(load_text(f"{SMALLEST}topics: [{words}]").config)
 
     policy = book.with_settings({"t": ClusterSettings(before_max_ms=5, after_max_ms=6, max_message_bytes=7)}).policy_of(
         "t"
@@ -52,46 +52,40 @@ def test_cluster_bound_applies_to_topic_with_bound_none() -> None:
     assert (policy.before_max_ms, policy.after_max_ms, policy.max_message_bytes) == (5, 6, 7)
 
 
-def test_floor_bound_none_leaves_the_topic_bound_in_force() -> None:
+def test_a_floor_with_none_has_no_bound() -> None:
     text = f"{SMALLEST}floor: [{{match: '*', {AFTER}: none}}]\ntopics: [{{match: t, {AFTER}: 1h}}]"
-    assert create_rulebook(load_config_text(text).config).policy_of("t").after_max_ms == 3_600_000
+    assert rulebook_of(load_text(text).config).policy_of("t").after_max_ms == 3_600_000
 
 
-def test_optional_number_none_equals_an_omitted_key() -> None:
-    names = [
-        key.name
-        for key in keys_of_section(type(load_config_text(SMALLEST).config.limits))
-        if accepts_none_keyword(key.annotation)
-    ]
+def test_none_for_an_optional_number_equals_a_missing_key() -> None:
+    names = [key.name for key in each_key_of(type(load_text(SMALLEST).config.limits)) if takes_none(key.annotation)]
     assert "max_connections" in names
     text = "limits: {" + ", ".join(f"{name}: none" for name in names) + "}"
 
-    assert load_config_text(SMALLEST + text).config.limits == load_config_text(SMALLEST).config.limits
-    assert load_config_text(SMALLEST, SLUICEGATE__LIMITS__MAX_CONNECTIONS="none").config.limits.max_connections is None
+    assert load_text(SMALLEST + text).config.limits == load_text(SMALLEST).config.limits
+    assert load_text(SMALLEST, SLUICEGATE__LIMITS__MAX_CONNECTIONS="none").config.limits.max_connections is None
     rule = "rules: [{name: r, value: {required: true, max_size: none}}]"
-    assert (
-        load_config_text(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
-    )
+    assert load_text(f"{SMALLEST}topics: [{{match: t, {rule}}}]").config.topics[0].rules[0].value.max_size is None
 
 
 def test_a_required_number_rejects_none() -> None:
-    assert config_problems_of_text(SMALLEST + "limits: {max_in_flight: none}") == [
+    assert problems_of_text(SMALLEST + "limits: {max_in_flight: none}") == [
         "c.yaml:3: limits.max_in_flight: expected a whole number, such as 1; found 'none'"
     ]
 
 
-def test_json_schema_and_reference_list_none_only_for_numbers_that_accept_it() -> None:
-    whole = config_file_schema()
+def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_take_it() -> None:
+    whole = schema_of_file()
     rows = page()
     seen = 0
     for section, path in sections_with_paths(Config).items():
         properties = (whole if section is Config else whole["$defs"][section.__name__])["properties"]
-        for key in keys_of_section(section):
-            quantity = annotation_note_of(key.annotation, Quantity)
-            if quantity is None or section_of(item_type_of(key.annotation)) is not None or item_type_of(key.annotation):
+        for key in each_key_of(section):
+            quantity = note_of(key.annotation, Quantity)
+            if quantity is None or section_of(item_of(key.annotation)) is not None or item_of(key.annotation):
                 continue
             offers = '{"const": "none"}' in json.dumps(properties[key.name])
-            assert offers == (accepts_none_keyword(key.annotation) or quantity.none is not None), (path, key.name)
+            assert offers == (takes_none(key.annotation) or quantity.none is not None), (path, key.name)
             seen += offers
     assert seen > 20
     assert (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sluicegate.config.values.http import parse_headers
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from sluicegate.config.values.http import headers_in
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 SECRET = "S3CRET"
 
@@ -19,8 +19,8 @@ def configuration_with_otel(keys: str) -> str:
         (" X-Tenant = a , api-key=b,", {"x-tenant": "a", "api-key": "b"}),
     ],
 )
-def test_otel_headers_use_the_syntax_of_the_opentelemetry_variable(text: str, headers: dict[str, str]) -> None:
-    assert parse_headers(text) == headers
+def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str, headers: dict[str, str]) -> None:
+    assert headers_in(text) == headers
 
 
 @pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_otel_headers_use_the_syntax_of_the_opentelemetry_variable(text: str, he
         ",".join(f"a{i}={SECRET}" for i in range(21)),
     ],
 )
-def test_otel_header_errors_do_not_reveal_header_values(text: str) -> None:
-    (problem,) = config_problems_of_text(configuration_with_otel(f"headers: '{text}'"))
+def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
+    (problem,) = problems_of_text(configuration_with_otel(f"headers: '{text}'"))
 
     assert problem.startswith("c.yaml:3: otel: header")
     assert SECRET not in problem
@@ -51,25 +51,25 @@ def test_otel_header_errors_do_not_reveal_header_values(text: str) -> None:
         ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
     ],
 )
-def test_otel_section_errors_include_the_key(keys: str, words: str) -> None:
-    (problem,) = config_problems_of_text(configuration_with_otel(keys))
+def test_errors_in_the_otel_section_name_the_key(keys: str, words: str) -> None:
+    (problem,) = problems_of_text(configuration_with_otel(keys))
 
     assert problem.startswith(words)
 
 
 def test_rejects_an_otel_endpoint_with_a_login() -> None:
-    (no_url,) = config_problems_of_text(SMALLEST + "otel: {endpoint: 'c:4318'}")
-    (login,) = config_problems_of_text(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
+    (no_url,) = problems_of_text(SMALLEST + "otel: {endpoint: 'c:4318'}")
+    (login,) = problems_of_text(SMALLEST + f"otel: {{endpoint: 'http://u:{SECRET}@c'}}")
 
     assert "otel.endpoint: expected a URL such as http://collector.internal:4318" in no_url
     assert "otel.endpoint: expected a URL without a user or password" in login
     assert SECRET not in login
 
 
-def test_workers_divide_the_trace_rate_and_export_no_metrics() -> None:
-    config = load_config_text(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
+def test_several_workers_share_the_traces_and_leave_metrics_to_their_supervisor() -> None:
+    config = load_text(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
 
-    otel = config.share_of_one_worker(config.listen.bootstrap).otel
+    otel = config.of_one_worker(config.listen.bootstrap).otel
 
     assert otel is not None
     assert (otel.metrics, otel.traces_per_second) == (False, 3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
 
@@ -23,12 +23,12 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
         ),
     ],
 )
-def test_quota_error_reports_key_and_line(text: str, wrong: str) -> None:
-    (problem,) = config_problems_of_text(text)
+def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
+    (problem,) = problems_of_text(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")
 
 
 def test_byte_rates_of_quotas_accept_units() -> None:
-    (quota,) = load_config_text(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
+    (quota,) = load_text(QUOTA % "principal: 'User:*', client_id: etl, bytes_per_second: 5MiB").config.quotas
     assert quota.bytes_per_second == 5 * 1024 * 1024

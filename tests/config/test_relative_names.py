@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.keys import item_type_of, keys_of_section, section_of
+from sluicegate.config.keys import each_key_of, item_of, section_of
 from sluicegate.config.loading import load_file
 from sluicegate.config.model import Config
 from tests.broker.proxy_process import COMMAND
@@ -90,9 +90,9 @@ _BASE_IS_THE_PROCESS = {"state.snapshot_file", "violations.file"}  # the schema 
 
 
 def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Iterator[str]:
-    for key in keys_of_section(section):
+    for key in each_key_of(section):
         name, kind = f"{before}{key.name}", key.annotation
-        inner = section_of(kind) or section_of(item_type_of(kind))
+        inner = section_of(kind) or section_of(item_of(kind))
         if inner is not None:
             among = "" if section_of(kind) is not None else "r." if key.name == "registries" else "0."
             yield from keys_that_name_files(inner, f"{name}.{among}")
@@ -100,7 +100,7 @@ def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Itera
             yield name
 
 
-def test_all_file_name_keys_are_covered_by_the_relative_name_tests() -> None:
+def test_every_key_that_names_a_file_is_tested_here() -> None:
     assert set(keys_that_name_files()) - _BASE_IS_THE_PROCESS == set(KEYS)
 
 
@@ -109,14 +109,14 @@ def _value_at(config: Any, key: str) -> Any:
         if part == "r" or part.isdigit():
             config = config[part if part == "r" else int(part)]
         else:
-            (attribute,) = (key.attribute for key in keys_of_section(type(config)) if key.name == part)
+            (attribute,) = (key.attribute for key in each_key_of(type(config)) if key.name == part)
             config = getattr(config, attribute)
     return config
 
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(("given", "expected"), [("sub/x", "{folder}/sub/x"), ("/etc/x", "/etc/x")])
-def test_relative_file_name_resolves_against_the_configuration_folder(
+def test_a_relative_file_name_starts_at_the_folder_of_the_configuration(
     key: str, given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -131,7 +131,7 @@ def test_relative_file_name_resolves_against_the_configuration_folder(
     assert _value_at(config, key) == expected.format(folder=tmp_path)
 
 
-def test_relative_file_name_in_a_topic_file_resolves_against_its_folder(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_path: Path) -> None:
     for team in ("one", "two"):
         (tmp_path / team).mkdir()
         (tmp_path / team / "t.yaml").write_text(f"topics: [{{match: {team}, {_SCHEMA}}}]")
@@ -147,7 +147,7 @@ def test_relative_file_name_in_a_topic_file_resolves_against_its_folder(tmp_path
     ]
 
 
-def test_relative_file_name_in_a_linked_file_resolves_against_the_link_folder(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_path: Path) -> None:
     """In a ConfigMap that Kubernetes mounts, the file and the schemas next to it are symbolic links."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
@@ -158,7 +158,7 @@ def test_relative_file_name_in_a_linked_file_resolves_against_the_link_folder(tm
     assert _value_at(config, "topics.0.rules.0.value.schema.file") == f"{tmp_path}/own.json"
 
 
-def test_relative_name_in_environment_resolves_against_the_configuration_folder(tmp_path: Path) -> None:
+def test_a_relative_name_in_a_variable_starts_at_the_folder_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(_HEAD)
 
     config = load_file(tmp_path / "c.yaml", {"SLUICEGATE__ADMIN__TOKEN_FILE": "token"}).config
@@ -167,17 +167,17 @@ def test_relative_name_in_environment_resolves_against_the_configuration_folder(
 
 
 @pytest.mark.long
-def test_check_try_and_explain_resolve_files_the_same_from_any_folder(tmp_path: Path) -> None:
+def test_check_try_and_explain_agree_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "t.yaml").write_text(f"topics: [{{match: a, {_SCHEMA}}}]")
     (tmp_path / "team" / "own.json").write_text('{"type": "integer"}')
     (tmp_path / "c.yaml").write_text(_HEAD + "topic_files: team/t.yaml\n")
 
-    def run_command_and_return_exit_code(*command: str) -> int:
+    def exit_code(*command: str) -> int:
         return subprocess.run([COMMAND, *command], cwd="/", capture_output=True, check=False).returncode
 
     file = os.fspath(tmp_path / "c.yaml")
-    assert run_command_and_return_exit_code("check", file) == 0
-    assert run_command_and_return_exit_code("explain", file, "a") == 0
-    assert run_command_and_return_exit_code("try", file, "--topic", "a", "--value", "5") == 0
-    assert run_command_and_return_exit_code("try", file, "--topic", "a", "--value", '"text"') == 1
+    assert exit_code("check", file) == 0
+    assert exit_code("explain", file, "a") == 0
+    assert exit_code("try", file, "--topic", "a", "--value", "5") == 0
+    assert exit_code("try", file, "--topic", "a", "--value", '"text"') == 1

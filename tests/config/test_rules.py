@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 RULE = SMALLEST + "topics:\n  - match: t\n    rules:\n      - {name: r, %s}\n"
 REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
@@ -44,19 +44,19 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (SMALLEST + "registries: {main: {url: 'ftp://x'}}\n", "registries.main.url: expected a URL"),
     ],
 )
-def test_rule_error_reports_key_and_line(text: str, wrong: str) -> None:
-    (problem,) = config_problems_of_text(text)
+def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
+    (problem,) = problems_of_text(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")
 
 
 def test_sizes_and_counts_of_rules_accept_units() -> None:
-    (topic,) = load_config_text(RULE % "value: {max_size: 1KiB}, headers: {max_size: 4kB, max_count: 0}").config.topics
+    (topic,) = load_text(RULE % "value: {max_size: 1KiB}, headers: {max_size: 4kB, max_count: 0}").config.topics
     assert topic.rules is not None and topic.rules[0].value is not None and topic.rules[0].headers is not None
     assert (topic.rules[0].value.max_size, topic.rules[0].headers.max_size) == (1024, 4000)
 
 
 def test_a_rule_can_be_set_by_the_environment() -> None:
     environment = {"SLUICEGATE__TOPICS__0__MATCH": "t", "SLUICEGATE__TOPICS__0__RULES": "[{name: r, key: {utf8: yes}}]"}
-    (topic,) = load_config_text(SMALLEST, **environment).config.topics
+    (topic,) = load_text(SMALLEST, **environment).config.topics
     assert topic.rules is not None and topic.rules[0].key is not None and topic.rules[0].key.utf8

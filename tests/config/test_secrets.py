@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import ConfigError, load
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 LOGIN = (
     "upstream:\n  bootstrap: ['h:1']\n  sasl:\n    mechanism: PLAIN\n    username: u\n    {}\n"
@@ -40,7 +40,7 @@ def test_a_password_from_the_environment_stays_unchanged(password: str) -> None:
 
 @pytest.mark.parametrize("password", ["0123456", "2026-13-45", "2026-01-01", "true", "1:30", "1e3", ".inf", "12_3"])
 def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
-    sasl = load_config_text(LOGIN.format(f"password: {password}")).config.upstream.sasl
+    sasl = load_text(LOGIN.format(f"password: {password}")).config.upstream.sasl
 
     assert sasl is not None
     assert sasl.current_password.get() == password
@@ -74,8 +74,8 @@ def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
         f"password: {SECRET}\n    x: 1",
     ],
 )
-def test_configuration_file_errors_do_not_reveal_secrets(line: str) -> None:
-    said = config_problems_of_text(LOGIN.format(line))
+def test_no_message_about_a_file_shows_a_secret(line: str) -> None:
+    said = problems_of_text(LOGIN.format(line))
 
     assert said
     assert SECRET not in " ".join(said)
@@ -101,35 +101,31 @@ def test_configuration_file_errors_do_not_reveal_secrets(line: str) -> None:
         (f"brokers: {{1: 'SASL://u:{SECRET}@h:1'}}", {}),
     ],
 )
-def test_section_and_environment_errors_do_not_reveal_secrets(text: str, environment: dict[str, str]) -> None:
+def test_no_message_about_a_section_or_a_variable_shows_a_secret(text: str, environment: dict[str, str]) -> None:
     source = f"upstream:\n  bootstrap: h:1\n  {text}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
-    said = config_problems_of_text(
-        source, **{f"SLUICEGATE__UPSTREAM__{name}": value for name, value in environment.items()}
-    )
+    said = problems_of_text(source, **{f"SLUICEGATE__UPSTREAM__{name}": value for name, value in environment.items()})
 
     assert said
     assert SECRET not in " ".join(said)
 
 
-def test_address_errors_do_not_reveal_credentials() -> None:
-    (problem,) = config_problems_of_text(
-        SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP=f"SASL_SSL://user:{SECRET}@host:9092"
-    )
+def test_no_message_about_an_address_shows_a_login_in_it() -> None:
+    (problem,) = problems_of_text(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP=f"SASL_SSL://user:{SECRET}@host:9092")
 
     assert SECRET not in problem
     assert "upstream.sasl" in problem
 
 
-def test_repr_of_a_loaded_configuration_does_not_reveal_secrets() -> None:
-    found = load_config_text(LOGIN.format(f"password: {SECRET}"))
+def test_nothing_that_is_loaded_shows_a_secret() -> None:
+    found = load_text(LOGIN.format(f"password: {SECRET}"))
 
     assert SECRET not in repr(found) + str(found.config) + repr(found.source)
 
 
-def test_password_file_is_reread_each_time_without_its_line_end(tmp_path: Path) -> None:
+def test_a_password_file_is_read_each_time_and_its_line_end_is_no_part_of_it(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(" old one\n")
-    sasl = load_config_text(LOGIN.format(f"password_file: {file}")).config.upstream.sasl
+    sasl = load_text(LOGIN.format(f"password_file: {file}")).config.upstream.sasl
     assert sasl is not None
     assert sasl.current_password.get() == " old one"
 
@@ -149,9 +145,7 @@ def test_password_file_is_reread_each_time_without_its_line_end(tmp_path: Path) 
         (b"a" * 100_000, "does not contain a password"),
     ],
 )
-def test_unusable_password_file_is_reported_with_key_and_path(
-    content: bytes | None, reason: str, tmp_path: Path
-) -> None:
+def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, reason: str, tmp_path: Path) -> None:
     file = tmp_path / "password"
     if content is not None:
         file.write_bytes(content)
@@ -165,20 +159,20 @@ def test_unusable_password_file_is_reported_with_key_and_path(
 @pytest.mark.parametrize(
     "tls", ["upstream: {bootstrap: h:1, tls: {X}}\nlisten: {bootstrap: '127.0.0.1:2'}", SMALLEST[:-2] + ", tls: {X}}"]
 )
-def test_tls_key_password_can_be_read_from_a_file(tls: str) -> None:
+def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
     files = "certificate_file: c, key_file: k, key_password_file: p"
-    config = load_config_text(tls.replace("X", files)).config
+    config = load_text(tls.replace("X", files)).config
     section = config.upstream.tls or config.listen.tls
 
     assert section is not None
     assert section.password_of_key.file == "p"
     with pytest.raises(ConfigError, match="key_password and key_password_file cannot be combined"):
-        load_config_text(tls.replace("X", files + ", key_password: x"))
+        load_text(tls.replace("X", files + ", key_password: x"))
 
 
-def test_login_requires_either_password_or_password_file() -> None:
-    (neither,) = config_problems_of_text(LOGIN.format(""))
-    (both,) = config_problems_of_text(LOGIN.format("password: x\n    password_file: y"))
+def test_a_login_needs_exactly_one_password() -> None:
+    (neither,) = problems_of_text(LOGIN.format(""))
+    (both,) = problems_of_text(LOGIN.format("password: x\n    password_file: y"))
 
     assert "password or password_file is required" in neither
     assert "password and password_file cannot be combined" in both

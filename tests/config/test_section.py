@@ -3,11 +3,11 @@
 import pickle
 from dataclasses import replace
 
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 
-def test_configuration_survives_pickling() -> None:
-    config = load_config_text(SMALLEST + "defaults: {mode: observe}").config
+def test_a_pickled_configuration_is_equal() -> None:
+    config = load_text(SMALLEST + "defaults: {mode: observe}").config
 
     restored = pickle.loads(pickle.dumps(config))
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.policy import TimeFix
 from sluicegate.validation.rules.rule import Mode
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
 def configuration_with_topics(*entries: str, more: str = "") -> str:
@@ -25,8 +25,8 @@ def configuration_with_topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none cannot be combined"),
     ],
 )
-def test_rejects_contradictory_quarantine_settings(entries: list[str], words: str) -> None:
-    (problem,) = config_problems_of_text(configuration_with_topics(*entries))
+def test_contradicting_quarantine_settings_are_errors(entries: list[str], words: str) -> None:
+    (problem,) = problems_of_text(configuration_with_topics(*entries))
 
     assert words in problem
 
@@ -43,17 +43,15 @@ def test_rejects_contradictory_quarantine_settings(entries: list[str], words: st
         ("mode: reject", "state: {topic: s}\nviolations: {topic: s}", "violations.topic: s is state.topic too"),
     ],
 )
-def test_rejects_topic_that_the_proxy_would_write_for_two_purposes(entry: str, more: str, words: str) -> None:
-    (problem,) = config_problems_of_text(configuration_with_topics(f"match: a, {entry}", more=f"{more}\n"))
+def test_each_written_topic_has_one_purpose(entry: str, more: str, words: str) -> None:
+    (problem,) = problems_of_text(configuration_with_topics(f"match: a, {entry}", more=f"{more}\n"))
 
     assert words in problem
 
 
 def test_an_earlier_entry_excludes_the_dead_letter_topic_from_quarantine() -> None:
-    rules = create_rulebook(
-        load_config_text(
-            configuration_with_topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")
-        ).config
+    rules = rulebook_of(
+        load_text(configuration_with_topics("match: a.dead", "match: 'a.*', quarantine: a.dead", "match: a")).config
     )
 
     assert (rules.policy_of("a.b").mode, rules.policy_of("a.b").dead_letters) == (Mode.QUARANTINE, "a.dead")
@@ -64,29 +62,29 @@ def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
     text = configuration_with_topics(
         "match: a, quarantine: b", more="defaults: {mode: observe, fix: {timestamp: now}}\n"
     )
-    rules = create_rulebook(load_config_text(text).config)
+    rules = rulebook_of(load_text(text).config)
 
     assert (rules.policy_of("a").mode, rules.policy_of("a").fix) == (Mode.QUARANTINE, None)
     assert (rules.policy_of("b").mode, rules.policy_of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
 
 
-def test_observing_entry_with_quarantine_quarantines_if_the_floor_rejects() -> None:
+def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:
     entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
-    alone, observing_policy, rejecting = (
-        create_rulebook(load_config_text(configuration_with_topics(entry, more=more)).config).policy_of("a")
+    alone, observing, rejecting = (
+        rulebook_of(load_text(configuration_with_topics(entry, more=more)).config).policy_of("a")
         for more in ("", floor.replace("MODE", "observe"), floor.replace("MODE", "reject"))
     )
 
-    assert [(each.mode, each.dead_letters) for each in (alone, observing_policy, rejecting)] == [
+    assert [(each.mode, each.dead_letters) for each in (alone, observing, rejecting)] == [
         (Mode.OBSERVE, "b"),
         (Mode.OBSERVE, "b"),
         (Mode.QUARANTINE, "b"),
     ]
-    assert (alone.observing_policy().dead_letters, alone.observing_policy().mode) == (None, Mode.OBSERVE)
+    assert (alone.observing().dead_letters, alone.observing().mode) == (None, Mode.OBSERVE)
 
 
 def test_workers_share_the_quarantine_memory_equally() -> None:
-    config = load_config_text(configuration_with_topics("match: a, quarantine: b", more="workers: 4\n")).config
+    config = load_text(configuration_with_topics("match: a, quarantine: b", more="workers: 4\n")).config
 
-    share = config.share_of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
+    share = config.of_one_worker(config.listen.bootstrap).limits.max_quarantined_bytes
     assert share == config.limits.max_quarantined_bytes // 4

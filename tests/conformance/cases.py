@@ -275,7 +275,7 @@ def _payload_cases() -> list[Case]:
         lambda now: batch(good_records(now), LZ4, compressed=b"\x50\x2a\x4d\x18\4\0\0\0abcd" + with_size(now))
     )
     wrong_size = one_partition(
-        lambda now: batch(good_records(now), LZ4, compressed=replace_lz4_content_size(with_size(now), 7))
+        lambda now: batch(good_records(now), LZ4, compressed=with_lz4_content_size(with_size(now), 7))
     )
     wrong_sum = one_partition(
         lambda now: batch(
@@ -288,10 +288,7 @@ def _payload_cases() -> list[Case]:
         lambda now: batch(
             [Rec(now)] * 2,
             LZ4,
-            compressed=lz4.frame.compress(records_with_overlong_varint_and_truncated_value(now), block_linked=False)[
-                :-4
-            ]
-            + b"\x80\0\0\0",
+            compressed=lz4.frame.compress(bad_varint_then_little(now), block_linked=False)[:-4] + b"\x80\0\0\0",
         )
     )
     linked = one_partition(
@@ -349,7 +346,7 @@ def lz4_with_checksums(data: bytes) -> bytes:
     return lz4.frame.compress(data, block_linked=False, content_checksum=True, block_checksum=True)
 
 
-def replace_lz4_content_size(frame: bytes, size: int) -> bytes:
+def with_lz4_content_size(frame: bytes, size: int) -> bytes:
     """Return the frame with another content size in its header and the matching header checksum."""
     head = frame[:6] + size.to_bytes(8, "little")
     for checksum in range(256):
@@ -360,7 +357,7 @@ def replace_lz4_content_size(frame: bytes, size: int) -> bytes:
     raise AssertionError("no checksum fits")
 
 
-def records_with_overlong_varint_and_truncated_value(now: int) -> bytes:
+def bad_varint_then_little(now: int) -> bytes:
     """A good record, and one with an overlong varint and a value that ends too early."""
     return (
         record(Rec(now), 0, now) + varint(60) + b"\0" + varint(0) + b"\xff" * 6 + varint(1) + b"k" + varint(50) + b"v"

@@ -19,9 +19,9 @@ def is_thorough() -> bool:
 
 
 @pytest.fixture(scope="package")
-def proxy(unvalidating_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+def proxy(trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """Yield a proxy in front of the broker without limits. The proxy has the limits of the other broker."""
-    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), unvalidating_broker.bootstrap, proxy_settings())
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), trusting_broker.bootstrap, proxy_settings())
     try:
         yield process.start()
     finally:

@@ -32,12 +32,12 @@ DIAGNOSIS = (
 )
 
 
-def strip_diagnosis(text: str) -> str:
+def without_diagnosis(text: str) -> str:
     """Return a record error's text without the diagnosis."""
     return _DIAGNOSIS.sub(r"\1", text)
 
 
-def differs_only_by_moved_log_start(expected: Any, found: Any) -> bool:
+def is_old_log_start(expected: Any, found: Any) -> bool:
     """Return whether the only difference is a log start offset that has moved."""
     if isinstance(expected, str) or isinstance(found, str):
         return False

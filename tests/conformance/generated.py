@@ -44,7 +44,7 @@ class _Record:
     time: Times
     rest: Rec
 
-    def with_timestamp(self, now: int) -> Rec:
+    def record_at(self, now: int) -> Rec:
         return replace(self.rest, timestamp=self.time(now))
 
 
@@ -107,7 +107,7 @@ def _batches(draw: st.DrawFn, codecs: st.SearchStrategy[int]) -> Build:
     inside = draw(st.booleans())
 
     def build_records(now: int) -> bytes:
-        made = [record.with_timestamp(now) for record in records]
+        made = [record.record_at(now) for record in records]
         if damage is None:
             return batch(made, codec, **lies)
         payload = encode_records(made, made[0].timestamp)

@@ -58,7 +58,7 @@ def _with_size(whole: bytes, at: int, delta: int) -> bytes:
     return bytes(changed)
 
 
-def cases_stored_by_kafka_3_9(now: int) -> Iterator[LegacyCase]:
+def stored(now: int) -> Iterator[LegacyCase]:
     """Yield sets that a broker of 3.9 stores, with each codec, for each kind of topic."""
     times = {"ascending": [now - 2, now - 1, now], "descending": [now, now - 9], "none first": [-1, now]}
     for magic in (0, 1):
@@ -132,7 +132,7 @@ _PLAIN: dict[str, Build] = {
 }
 
 
-def unusual_cases(now: int, is_thorough: bool) -> Iterator[LegacyCase]:
+def unusual(now: int, is_thorough: bool) -> Iterator[LegacyCase]:
     """Yield sets with one odd part. If `is_thorough`, each is sent to every kind of topic."""
     kinds = ("open", "bounded", "append-time", "compacted", "small")
     for what, cases in (("a wrapper with", _WRAPPED), ("plain:", _PLAIN)):
@@ -148,7 +148,7 @@ def unusual_cases(now: int, is_thorough: bool) -> Iterator[LegacyCase]:
     yield LegacyCase("acks 0 and a wrong CRC", "open", 2, message(1, b"v", timestamp=now, crc=1), acks=0)
 
 
-def random_cases(now: int, count: int, seed: int) -> Iterator[LegacyCase]:
+def random_sets(now: int, count: int, seed: int) -> Iterator[LegacyCase]:
     """Yield random sets, a tenth of them cut, and a tenth with a changed bit."""
     chance = random.Random(seed)
 

@@ -14,7 +14,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import ABSENT, TOPIC_KINDS, Topics
-from tests.conformance.differences import strip_diagnosis
+from tests.conformance.differences import without_diagnosis
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
 
 PARTITIONS = 3
@@ -46,21 +46,21 @@ class Side:
     ids: dict[str, bytes] = field(default_factory=dict)
     connection: RawClient | None = None
 
-    def send_request(self, request: Request) -> Any:
+    def ask(self, request: Request) -> Any:
         """Send a request. Return the response or how the connection ended; with acks=0, whether it is still open."""
-        client = self.open_connection()
+        client = self.connected()
         topics = [topic_data(self._key(kind, request.version), *parts) for kind, parts in request.topics]
         body = produce_body(request.version, topics, request.acks, request.transactional_id)
         asked = client.send(PRODUCE, request.version, body)
         if request.acks == 0:
             answer: Any = "open" if isinstance(client.api_versions(), dict) else CLOSED
         else:
-            answer = client.receive_response(asked, PRODUCE, request.version, PRODUCE_RESPONSE, _SILENT_SECONDS)
+            answer = client.response_to(asked, PRODUCE, request.version, PRODUCE_RESPONSE, _SILENT_SECONDS)
         if isinstance(answer, str):
             self.close()
         return answer
 
-    def open_connection(self) -> RawClient:
+    def connected(self) -> RawClient:
         if self.connection is None:
             self.connection = RawClient(self.address)
         return self.connection
@@ -70,8 +70,8 @@ class Side:
             self.connection.socket.close()
             self.connection = None
 
-    def fetch_log(self, kind: str, partition: int) -> bytes:
-        return self.open_connection().fetch_log(self.names[kind], partition)
+    def log_of(self, kind: str, partition: int) -> bytes:
+        return self.connected().log_of(self.names[kind], partition)
 
     def _key(self, kind: str, version: int) -> str | bytes:
         name = self.names[kind]
@@ -79,7 +79,7 @@ class Side:
             return name
         if kind not in self.ids:
             known = kind != ABSENT  # a metadata request would create the topic
-            self.ids[kind] = self.open_connection().metadata(name)["topics"][0]["topic_id"] if known else _NO_TOPICS_ID
+            self.ids[kind] = self.connected().metadata(name)["topics"][0]["topic_id"] if known else _NO_TOPICS_ID
         return self.ids[kind]
 
 
@@ -109,7 +109,7 @@ class Pair:
     def compare(self, request: Request, now: int | None = None) -> tuple[Any, Any]:
         """Return both responses without fields that depend on time or cluster. `now`: the time of frozen clocks."""
         now = now or time.time_ns() // 1_000_000
-        direct, through = self.direct.send_request(request), self.through.send_request(request)
+        direct, through = self.direct.ask(request), self.through.ask(request)
         kinds = {name: kind for kind, name in self.direct.names.items()}
         return (
             _normalised(direct, now, kinds | _kinds_by_id(self.direct)),
@@ -121,13 +121,13 @@ class Pair:
         differing = []
         for kind in TOPIC_KINDS:
             for partition in range(PARTITIONS):
-                direct, through = self.direct.fetch_log(kind, partition), self.through.fetch_log(kind, partition)
+                direct, through = self.direct.log_of(kind, partition), self.through.log_of(kind, partition)
                 if direct != through if kind != "append-time" else len(direct) != len(through):
                     differing.append(f"{kind}-{partition}: {len(direct)} and {len(through)} bytes")
         return differing
 
 
-def produce_versions_of(kafka_version: str) -> range:
+def versions_of(kafka_version: str) -> range:
     """Return the versions of Produce that a release accepts."""
     return range(0, 12) if kafka_version.startswith("3.") else range(3, 14)
 
@@ -186,7 +186,7 @@ def _as_a_broker_says(answer: Any) -> Any:
     for topic in answer["responses"] if isinstance(answer, dict) else ():
         for entry in topic["partition_responses"]:
             for error in entry.get("record_errors", []):
-                error["batch_index_error_message"] = strip_diagnosis(error["batch_index_error_message"])
+                error["batch_index_error_message"] = without_diagnosis(error["batch_index_error_message"])
     return answer
 
 

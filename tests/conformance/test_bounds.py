@@ -13,7 +13,7 @@ from tests.broker.kafka import FROZEN_CLOCK, Kafka
 from tests.broker.proxy_process import FROZEN_CLOCK as FROZEN_PROXY
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import AFTER_MAX, BEFORE_MAX, LONG_MAX, LONG_MIN
-from tests.conformance.pair import Pair, Request, produce_versions_of, proxy_settings
+from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.conformance.results import RESULTS
 from tests.wire.batches import CODECS, ZSTD, Rec, batch, message
 
@@ -39,12 +39,12 @@ class PathsWithFrozenClocks:
 
 @pytest.fixture(scope="module")
 def paths_with_frozen_clocks(
-    kafka_version: str, unvalidating_broker: Kafka, tmp_path_factory: pytest.TempPathFactory
+    kafka_version: str, trusting_broker: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[PathsWithFrozenClocks]:
     at = time.time_ns() // 1_000_000
     folder = tmp_path_factory.mktemp("frozen")
     kafka = Kafka(kafka_version, folder, program=FROZEN_CLOCK, options=(f"-Dfrozen.at={at}",))
-    proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), unvalidating_broker.bootstrap, proxy_settings())
+    proxy = ProxyProcess(tmp_path_factory.mktemp("proxy"), trusting_broker.bootstrap, proxy_settings())
     proxy.command = [sys.executable, "-c", FROZEN_PROXY.format(at=at)]
     try:
         yield PathsWithFrozenClocks(at, kafka.start(), proxy.start())
@@ -68,16 +68,14 @@ def timestamps_around_bounds(at: int) -> dict[str, list[int]]:
 
 @EVERY_RELEASE_IF_THOROUGH
 def test_timestamp_bounds_equal_the_brokers_to_the_millisecond(
-    kafka_version: str, unvalidating_broker: Kafka, paths_with_frozen_clocks: PathsWithFrozenClocks
+    kafka_version: str, trusting_broker: Kafka, paths_with_frozen_clocks: PathsWithFrozenClocks
 ) -> None:
     key = kafka_version, "bounds"
-    known = produce_versions_of(kafka_version)
+    known = versions_of(kafka_version)
     differences = []
     rejected: list[Any] = []
 
-    with Pair(
-        "bounds", paths_with_frozen_clocks.validating, unvalidating_broker, paths_with_frozen_clocks.proxy
-    ) as pair:
+    with Pair("bounds", paths_with_frozen_clocks.validating, trusting_broker, paths_with_frozen_clocks.proxy) as pair:
         for name, stamps in timestamps_around_bounds(paths_with_frozen_clocks.at).items():
             records = [Rec(stamp) for stamp in stamps]
             contents = {

@@ -12,10 +12,10 @@ import pytest
 
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
-from tests.broker.meters import JmxExporter, Meters, meter_increases, parse_meters
+from tests.broker.meters import JmxExporter, Meters, meter_increases, meters_in
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import CASES, Case
-from tests.conformance.pair import Pair, Request, produce_versions_of, proxy_settings
+from tests.conformance.pair import Pair, Request, proxy_settings, versions_of
 from tests.oracle.kafka_java import KAFKA_NEW
 
 # One codec is enough, and so is one of the versions in which all fields are validated.
@@ -24,7 +24,7 @@ _CODEC = re.compile(r", (none|gzip|snappy|xerial|lz4|zstd|codec \d)$")
 _FAMILIES = ("times", "keys", "header", "payload", "short", "request")
 
 
-def cases_in_newest_version() -> list[tuple[Case, int]]:
+def newest_cases() -> list[tuple[Case, int]]:
     """Return each kind of case once, in the newest version that it and the broker support."""
     chosen: dict[tuple[str, str], Case] = {}
     for case in CASES:
@@ -32,7 +32,7 @@ def cases_in_newest_version() -> list[tuple[Case, int]]:
         is_meant = case.name.startswith(_FAMILIES) and case.difference is None
         if is_meant and (codec is None or codec[1] in _CODECS):
             chosen.setdefault((_CODEC.sub("", case.name), case.kind), case)
-    known = produce_versions_of(KAFKA_NEW)
+    known = versions_of(KAFKA_NEW)
     newest = [(case, max((v for v in case.versions if v in known), default=-1)) for case in chosen.values()]
     return [(case, version) for case, version in newest if version >= 0]
 
@@ -59,13 +59,13 @@ def metered_broker(exporter: JmxExporter, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def broker_behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def broker_behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     yield from run_kafka(Kafka(KAFKA_NEW, tmp_path_factory.mktemp("behind")))
 
 
 @pytest.fixture(scope="module")
-def metered_proxy(broker_behind_proxy: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
-    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker_behind_proxy.bootstrap, proxy_settings())
+def metered_proxy(broker_behind: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
+    process = ProxyProcess(tmp_path_factory.mktemp("proxy"), broker_behind.bootstrap, proxy_settings())
     try:
         yield process.start()
     finally:
@@ -74,17 +74,17 @@ def metered_proxy(broker_behind_proxy: Kafka, tmp_path_factory: pytest.TempPathF
 
 @pytest.mark.long
 def test_each_rejection_is_counted_as_a_broker_counts_it(
-    exporter: JmxExporter, metered_broker: Kafka, broker_behind_proxy: Kafka, metered_proxy: ProxyProcess
+    exporter: JmxExporter, metered_broker: Kafka, broker_behind: Kafka, metered_proxy: ProxyProcess
 ) -> None:
     differences = []
     marked: Meters = {}
 
-    with Pair("meters", metered_broker, broker_behind_proxy, metered_proxy) as pair:
-        at_broker, at_proxy = parse_meters(exporter.scrape()), parse_meters(metered_proxy.get("/metrics")[1])
-        for case, version in cases_in_newest_version():
+    with Pair("meters", metered_broker, broker_behind, metered_proxy) as pair:
+        at_broker, at_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
+        for case, version in newest_cases():
             now = time.time_ns() // 1_000_000
             answer, _ = pair.compare(Request(version, case.topics(now), case.acks, case.transactional_id))
-            then_broker, then_proxy = parse_meters(exporter.scrape()), parse_meters(metered_proxy.get("/metrics")[1])
+            then_broker, then_proxy = meters_in(exporter.scrape()), meters_in(metered_proxy.get("/metrics")[1])
             expected, found = meter_increases(at_broker, then_broker), meter_increases(at_proxy, then_proxy)
             if expected != found and not is_error_before_batch(answer):
                 differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")

@@ -19,13 +19,7 @@ from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch, 
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.conformance.legacy_cases import (
-    LEGACY_TOPICS,
-    LegacyCase,
-    cases_stored_by_kafka_3_9,
-    random_cases,
-    unusual_cases,
-)
+from tests.conformance.legacy_cases import LEGACY_TOPICS, LegacyCase, random_sets, stored, unusual
 from tests.conformance.pair import Request, Side
 from tests.oracle.kafka_java import KAFKA_NEWEST, KAFKA_OLD
 from tests.wire.raw_client import CLOSED, RawClient
@@ -52,7 +46,7 @@ class BothPaths:
     def difference(self, case: LegacyCase) -> str | None:
         """Send a set on both paths. Return what differs; None if nothing does."""
         request = Request(case.version, [(case.kind, [(0, case.records)])], case.acks)
-        expected, found = (_comparable(side.send_request(request)) for side in (self.old, self.proxied))
+        expected, found = (_comparable(side.ask(request)) for side in (self.old, self.proxied))
         if case.acks == 0:
             self._await_log(case)
         in_old, in_new = self._new_batches(case.kind)
@@ -63,7 +57,7 @@ class BothPaths:
     def _await_log(self, case: LegacyCase) -> None:
         """Wait for a set with acks=0, to which there is no response."""
         with RawClient(self.old.address) as old:
-            logs = len(_batches(old.fetch_log(self.old.names[case.kind], 0), False))
+            logs = len(_batches(old.log_of(self.old.names[case.kind], 0), False))
         if logs > self._seen[case.kind][0]:
             missing = self._seen[case.kind][1]
             eventually(lambda: len(self._log_in(self._new, case.kind)) > missing, what="a set with acks=0")
@@ -77,7 +71,7 @@ class BothPaths:
         return added[0], added[1]
 
     def _log_in(self, side: Side, kind: str) -> list[tuple[Any, ...]]:
-        return _batches(side.fetch_log(kind, 0), kind == "append-time")
+        return _batches(side.log_of(kind, 0), kind == "append-time")
 
 
 def _batches(log: bytes, has_append_time: bool) -> list[tuple[Any, ...]]:
@@ -137,7 +131,7 @@ def paths(brokers: tuple[Kafka, Kafka], tmp_path_factory: pytest.TempPathFactory
         for kind in LEGACY_TOPICS:
             for side in (found.old, found.proxied):
                 eventually(
-                    lambda side=side, kind=kind: side.open_connection().fetch_error(side.names[kind], 0) == 0,
+                    lambda side=side, kind=kind: side.connected().fetch_error(side.names[kind], 0) == 0,
                     what=f"a leader for {kind}",
                 )
         yield found
@@ -148,7 +142,7 @@ def paths(brokers: tuple[Kafka, Kafka], tmp_path_factory: pytest.TempPathFactory
 
 
 def test_stored_batches_equal_those_of_kafka_3_9(paths: BothPaths) -> None:
-    cases = list(cases_stored_by_kafka_3_9(time.time_ns() // 1_000_000))
+    cases = list(stored(time.time_ns() // 1_000_000))
     assert len(cases) >= 60
 
     differences = [difference for case in cases if (difference := paths.difference(case)) is not None]
@@ -156,34 +150,34 @@ def test_stored_batches_equal_those_of_kafka_3_9(paths: BothPaths) -> None:
     assert not differences, "\n".join(differences[:20])
 
 
-def test_unusual_message_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
-    cases = unusual_cases(time.time_ns() // 1_000_000, is_thorough)
+def test_unusual_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
+    cases = unusual(time.time_ns() // 1_000_000, is_thorough)
 
     differences = [difference for case in cases if (difference := paths.difference(case)) is not None]
 
     assert not differences, "\n".join(differences[:20])
 
 
-def test_random_message_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
+def test_random_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
     now = time.time_ns() // 1_000_000
-    cases = random_cases(now, _THOROUGH_SETS if is_thorough else _RANDOM_SETS, seed=now if is_thorough else 1)
+    cases = random_sets(now, _THOROUGH_SETS if is_thorough else _RANDOM_SETS, seed=now if is_thorough else 1)
 
     differences = [difference for case in cases if (difference := paths.difference(case)) is not None]
 
     assert not differences, "\n".join(differences[:20])
 
 
-def test_without_legacy_conversion_a_new_broker_closes_the_connection(
+def test_without_the_setting_a_new_broker_closes_the_connection(
     brokers: tuple[Kafka, Kafka], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     proxy = ProxyProcess(tmp_path_factory.mktemp("unchanged"), brokers[1].bootstrap)
     names = {kind: f"legacy-{kind}" for kind in LEGACY_TOPICS}
-    case = next(cases_stored_by_kafka_3_9(time.time_ns() // 1_000_000))
+    case = next(stored(time.time_ns() // 1_000_000))
     request = Request(2, [("open", [(0, case.records)])])
     try:
         proxy.start()
         direct, through = (Side(a, names) for a in (brokers[1].bootstrap, f"127.0.0.1:{proxy.broker_port(1)}"))
 
-        assert (direct.send_request(request), through.send_request(request)) == (CLOSED, CLOSED)
+        assert (direct.ask(request), through.ask(request)) == (CLOSED, CLOSED)
     finally:
         proxy.stop()

@@ -10,8 +10,8 @@ import pytest
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.conformance.cases import CASES, Case
-from tests.conformance.differences import LOG_START, differs_only_by_moved_log_start
-from tests.conformance.pair import Pair, Request, produce_versions_of
+from tests.conformance.differences import LOG_START, is_old_log_start
+from tests.conformance.pair import Pair, Request, versions_of
 from tests.conformance.results import RESULTS
 from tests.oracle.kafka_java import KAFKA_OLD
 
@@ -26,23 +26,21 @@ def test_responses_and_logs_equal_the_brokers(
     family: str,
     kafka_version: str,
     validating_broker: Kafka,
-    unvalidating_broker: Kafka,
+    trusting_broker: Kafka,
     proxy: ProxyProcess,
     is_thorough: bool,
 ) -> None:
-    cases = [
-        (case, versions_to_compare(case, produce_versions_of(kafka_version), is_thorough)) for case in _FAMILIES[family]
-    ]
+    cases = [(case, versions_to_try(case, versions_of(kafka_version), is_thorough)) for case in _FAMILIES[family]]
     assert any(versions for _, versions in cases) or (family == "legacy" and kafka_version != KAFKA_OLD)
     key = kafka_version, family
     differences = []
 
-    with Pair(family, validating_broker, unvalidating_broker, proxy) as pair:
+    with Pair(family, validating_broker, trusting_broker, proxy) as pair:
         for case, version in ((case, version) for case, versions in cases for version in versions):
             now = time.time_ns() // 1_000_000
             request = Request(version, case.topics(now), case.acks, case.transactional_id)
             expected, found = pair.compare(request)
-            difference = LOG_START if differs_only_by_moved_log_start(expected, found) else case.difference
+            difference = LOG_START if is_old_log_start(expected, found) else case.difference
             RESULTS.count(key, found == expected, difference)
             if found != expected and difference is None:
                 differences.append(f"{case.name} [{case.kind}] v{version}:\n  broker {expected}\n  proxy  {found}")
@@ -52,7 +50,7 @@ def test_responses_and_logs_equal_the_brokers(
     assert proxy.log().count("internal error") == 0
 
 
-def versions_to_compare(case: Case, known: range, thorough: bool) -> list[int]:
+def versions_to_try(case: Case, known: range, thorough: bool) -> list[int]:
     """Return the case's versions that the broker supports; short runs use the first, the last and format changes."""
     both = [version for version in case.versions if version in known]
     if thorough or case.name.startswith(_ALWAYS_IN_EVERY_VERSION):

@@ -77,7 +77,7 @@ class Side:
             for name, kind, value in entries
         ]
 
-    def replace_names_by_kinds(self, text: str | None, topics: dict[str, str]) -> str | None:
+    def without_names(self, text: str | None, topics: dict[str, str]) -> str | None:
         for name, kind in ((name, kind) for kind, name in self.names.items()):
             text = text and text.replace(name, kind)
         for name, kind in topics.items():
@@ -151,7 +151,7 @@ def new_topic(pair: Pair) -> str:
     return create_topic(pair.broker.address, {}, 1, prefix="orders")
 
 
-def alter_settings(
+def altered(
     side: Side, api: ApiKey, version: int, *named: tuple[str, list[Entry]], validate: bool = False
 ) -> list[Any]:
     """Return the errors of each topic, without names of settings."""
@@ -164,13 +164,13 @@ def alter_settings(
             each["resource_type"],
             each["resource_name"],
             each["error_code"],
-            side.replace_names_by_kinds(each["error_message"], {}),
+            side.without_names(each["error_message"], {}),
         )
         for each in response["responses"]
     ]
 
 
-def describe_settings(side: Side, version: int, topic: str, *names: str) -> dict[str, Any]:
+def described(side: Side, version: int, topic: str, *names: str) -> dict[str, Any]:
     """Return the described settings, by their kinds."""
     resource = {"resource_type": 2, "resource_name": topic, "configuration_keys": [side.names[name] for name in names]}
     value = {"resources": [resource], "include_synonyms": True, "include_documentation": True}
@@ -179,15 +179,15 @@ def describe_settings(side: Side, version: int, topic: str, *names: str) -> dict
     return {kinds[each["name"]]: each for each in result["configs"] if each["name"] in kinds}
 
 
-def configured_value(side: Side, topic: str, name: str) -> str | None:
+def value_of(side: Side, topic: str, name: str) -> str | None:
     """Return the value that was set; None if there is none."""
-    found = describe_settings(side, 4, topic, name).get(name)
+    found = described(side, 4, topic, name).get(name)
     return found["value"] if found is not None and found["config_source"] == 1 else None
 
 
-def wait_for_value(side: Side, topic: str, name: str, expected: str | None) -> None:
+def has_value(side: Side, topic: str, name: str, expected: str | None) -> None:
     """Wait until a new topic is known, and its setting has this value."""
-    eventually(lambda: configured_value(side, topic, name) == expected, what=f"{expected} as {name} of {topic}")
+    eventually(lambda: value_of(side, topic, name) == expected, what=f"{expected} as {name} of {topic}")
 
 
 ENTRIES: list[list[Entry]] = [
@@ -214,18 +214,16 @@ TOPICS = ["existing", "no-such-topic", "no topic", "may-not-alter", ""]
 @pytest.mark.parametrize("entries", ENTRIES, ids=str)
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("validate", [False, True])
-def test_proxy_and_broker_respond_equally_to_incremental_alterations(
+def test_incremental_alterations_are_answered_alike(
     pair: Pair, topic: str, entries: list[Entry], validate: bool
 ) -> None:
     for version in pair.versions(INCREMENTAL):
         name = new_topic(pair) if topic == "existing" else topic
-        theirs, ours = (
-            alter_settings(side, INCREMENTAL, version, (name, entries), validate=validate) for side in pair.sides
-        )
+        theirs, ours = (altered(side, INCREMENTAL, version, (name, entries), validate=validate) for side in pair.sides)
 
         assert ours == theirs
         if topic == "existing" and any(kind == LIST for kind, _, _ in entries):
-            shown = [configured_value(side, name, LIST) for side in pair.sides]
+            shown = [value_of(side, name, LIST) for side in pair.sides]
             assert (shown[1] or "") == (shown[0] or "")
 
 
@@ -236,35 +234,33 @@ def test_proxy_and_broker_respond_equally_to_incremental_alterations(
 )
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("validate", [False, True])
-def test_proxy_and_broker_respond_equally_to_alterations(
-    pair: Pair, topic: str, entries: list[Entry], validate: bool
-) -> None:
+def test_alterations_are_answered_alike(pair: Pair, topic: str, entries: list[Entry], validate: bool) -> None:
     for version in pair.versions(ALTER):
         name = new_topic(pair) if topic == "existing" else topic
         if topic == "existing":
             for side in pair.sides:
-                alter_settings(side, INCREMENTAL, 1, (name, [(PLAIN, SET, "50000"), (LIST, SET, "2:2")]))
+                altered(side, INCREMENTAL, 1, (name, [(PLAIN, SET, "50000"), (LIST, SET, "2:2")]))
 
-        theirs, ours = (alter_settings(side, ALTER, version, (name, entries), validate=validate) for side in pair.sides)
+        theirs, ours = (altered(side, ALTER, version, (name, entries), validate=validate) for side in pair.sides)
 
         assert ours == theirs
         if topic == "existing":
             for kind in (PLAIN, LIST):
                 # The request of the proxy's client also replaced the broker's own settings.
-                shown = configured_value(pair.proxy, name, kind)
+                shown = value_of(pair.proxy, name, kind)
                 is_replaced = not validate and ours[0][2] == 0
                 expected = (
                     {k: v for k, _, v in entries}.get(kind) if is_replaced else {PLAIN: "50000", LIST: "2:2"}[kind]
                 )
                 assert shown == expected
-                assert not is_replaced or configured_value(pair.broker, name, kind) is None
+                assert not is_replaced or value_of(pair.broker, name, kind) is None
 
 
-def test_an_invalid_topic_does_not_block_the_other_topics_of_a_request(pair: Pair) -> None:
+def test_other_topics_of_a_request_are_changed(pair: Pair) -> None:
     for api in (INCREMENTAL, ALTER):
         good, bad = new_topic(pair), new_topic(pair)
         for side in pair.sides:
-            found = alter_settings(
+            found = altered(
                 side,
                 api,
                 1,
@@ -274,47 +270,45 @@ def test_an_invalid_topic_does_not_block_the_other_topics_of_a_request(pair: Pai
             )
 
             assert [(name, code) for _, name, code, _ in found] == [(bad, 42), (good, 0), ("may-not-alter", 29)]
-            wait_for_value(side, good, LIST, "1:1")
-            assert configured_value(side, bad, PLAIN) is None
+            has_value(side, good, LIST, "1:1")
+            assert value_of(side, bad, PLAIN) is None
 
 
-def test_proxy_and_broker_respond_equally_to_duplicate_topics(pair: Pair) -> None:
+def test_topics_that_are_mentioned_twice_are_answered_alike(pair: Pair) -> None:
     for version in pair.versions(INCREMENTAL):
         name, other = new_topic(pair), new_topic(pair)
         named = [(name, [(PLAIN, SET, "60000")]), (other, [(PLAIN, SET, "60000")]), (name, [(LIST, SET, "1:1")])]
 
-        theirs, ours = (alter_settings(side, INCREMENTAL, version, *named) for side in pair.sides)
+        theirs, ours = (altered(side, INCREMENTAL, version, *named) for side in pair.sides)
 
         assert ours == theirs
-        assert configured_value(pair.proxy, name, LIST) is None
-        assert configured_value(pair.proxy, other, PLAIN) == "60000"
+        assert value_of(pair.proxy, name, LIST) is None
+        assert value_of(pair.proxy, other, PLAIN) == "60000"
 
 
-def test_a_request_changes_broker_and_proxy_settings_together_or_not_at_all(pair: Pair) -> None:
+def test_a_mixed_request_changes_both_or_none(pair: Pair) -> None:
     name = new_topic(pair)
     both, proxy = Side(pair.proxy.address, {**OURS, "theirs": "retention.ms"}), pair.proxy
 
-    refused = alter_settings(both, INCREMENTAL, 1, (name, [("theirs", SET, "no number"), (LIST, SET, "1:1")]))
+    refused = altered(both, INCREMENTAL, 1, (name, [("theirs", SET, "no number"), (LIST, SET, "1:1")]))
     assert [code for _, _, code, _ in refused] == [40]
-    assert configured_value(proxy, name, LIST) is None
+    assert value_of(proxy, name, LIST) is None
 
-    refused = alter_settings(
-        both, INCREMENTAL, 1, (name, [("theirs", SET, "60000"), ("sluicegate.mode", SET, "no mode")])
-    )
+    refused = altered(both, INCREMENTAL, 1, (name, [("theirs", SET, "60000"), ("sluicegate.mode", SET, "no mode")]))
     assert [code for _, _, code, _ in refused] == [40]
-    assert configured_value(pair.broker, name, PLAIN) is None
+    assert value_of(pair.broker, name, PLAIN) is None
 
-    accepted = alter_settings(both, INCREMENTAL, 1, (name, [("theirs", SET, "60000"), (LIST, SET, "1:1")]))
+    accepted = altered(both, INCREMENTAL, 1, (name, [("theirs", SET, "60000"), (LIST, SET, "1:1")]))
     assert [code for _, _, code, _ in accepted] == [0]
-    assert (configured_value(pair.broker, name, PLAIN), configured_value(proxy, name, LIST)) == ("60000", "1:1")
+    assert (value_of(pair.broker, name, PLAIN), value_of(proxy, name, LIST)) == ("60000", "1:1")
 
 
-def test_proxy_and_broker_describe_settings_equally(pair: Pair) -> None:
+def test_settings_are_described_alike(pair: Pair) -> None:
     name = new_topic(pair)
     for version in pair.versions(DESCRIBE):
         for side in pair.sides:
-            alter_settings(side, INCREMENTAL, 1, (name, [(LIST, SET, "1:1"), (PLAIN, REMOVE, None)]))
-        theirs, ours = (describe_settings(side, version, name, PLAIN, LIST) for side in pair.sides)
+            altered(side, INCREMENTAL, 1, (name, [(LIST, SET, "1:1"), (PLAIN, REMOVE, None)]))
+        theirs, ours = (described(side, version, name, PLAIN, LIST) for side in pair.sides)
         synonyms = [{**each, "name": LIST} for each in theirs[LIST].get("synonyms", [])]
         ours_renamed = [{**each, "name": LIST} for each in ours[LIST].get("synonyms", [])]
 
@@ -331,8 +325,8 @@ def test_proxy_and_broker_describe_settings_equally(pair: Pair) -> None:
             assert ours[LIST]["documentation"]
 
 
-def test_a_client_without_describe_permission_gets_no_settings(pair: Pair) -> None:
-    accepted = alter_settings(pair.proxy, INCREMENTAL, 1, ("may-not-describe", [(LIST, SET, "1:1")]))
+def test_a_client_that_may_not_describe_sees_nothing(pair: Pair) -> None:
+    accepted = altered(pair.proxy, INCREMENTAL, 1, ("may-not-describe", [(LIST, SET, "1:1")]))
     assert [code for _, _, code, _ in accepted] == [0]
 
     for version in pair.versions(DESCRIBE):
@@ -353,12 +347,12 @@ CREATIONS: list[list[Entry]] = [
 ]
 
 
-def topic_to_create(side: Side, name: str, entries: list[Entry]) -> dict[str, Any]:
+def topic_of(side: Side, name: str, entries: list[Entry]) -> dict[str, Any]:
     plain = {"num_partitions": 1, "replication_factor": 1, "assignments": []}
     return {"name": name, **plain, "configs": side.entries(CREATE, entries)}
 
 
-def create_topics(side: Side, version: int, *topics: dict[str, Any], validate: bool = False) -> list[dict[str, Any]]:
+def created(side: Side, version: int, *topics: dict[str, Any], validate: bool = False) -> list[dict[str, Any]]:
     value = {"topics": list(topics), "timeout_ms": 20_000, "validate_only": validate}
     found: list[dict[str, Any]] = side.call(CREATE, version, value)["topics"]
     return found
@@ -367,9 +361,7 @@ def create_topics(side: Side, version: int, *topics: dict[str, Any], validate: b
 @pytest.mark.parametrize("entries", CREATIONS, ids=str)
 @pytest.mark.parametrize("topic", ["new", "existing", "no topic", _MAY_NOT_BE_CREATED, "twice"])
 @pytest.mark.parametrize("validate", [False, True])
-def test_proxy_and_broker_respond_equally_to_topic_creations(
-    pair: Pair, topic: str, entries: list[Entry], validate: bool
-) -> None:
+def test_creations_are_answered_alike(pair: Pair, topic: str, entries: list[Entry], validate: bool) -> None:
     existing = new_topic(pair)
     is_valid = all(value is not None for _, _, value in entries)
     for version in pair.versions(CREATE):
@@ -380,14 +372,14 @@ def test_proxy_and_broker_respond_equally_to_topic_creations(
             name = {"existing": existing, "new": f"new-{uuid.uuid4().hex}", "twice": f"new-{uuid.uuid4().hex}"}.get(
                 topic, topic
             )
-            topics = [topic_to_create(side, name, entries)] * (2 if topic == "twice" else 1)
-            (result,) = create_topics(side, version, *topics, validate=validate)
+            topics = [topic_of(side, name, entries)] * (2 if topic == "twice" else 1)
+            (result,) = created(side, version, *topics, validate=validate)
             settings = result.get("configs") or []
             kinds = {setting: kind for kind, setting in side.names.items()}
             found.append(
                 (
                     result["error_code"],
-                    side.replace_names_by_kinds(result.get("error_message"), {name: "T"}),
+                    side.without_names(result.get("error_message"), {name: "T"}),
                     {
                         kinds[each["name"]]: (
                             each["value"],
@@ -403,19 +395,19 @@ def test_proxy_and_broker_respond_equally_to_topic_creations(
             if result["error_code"] == 0 and not validate:
                 expected = {kind: value for kind, _, value in entries}
                 for kind in (PLAIN, LIST):
-                    wait_for_value(side, name, kind, expected.get(kind))
+                    has_value(side, name, kind, expected.get(kind))
         assert found[1] == found[0]
 
 
-def test_a_recreated_topic_has_no_settings(pair: Pair) -> None:
+def test_a_topic_that_is_created_anew_has_no_settings(pair: Pair) -> None:
     for version in pair.versions(DELETE):
         name = f"again-{uuid.uuid4().hex}"
         proxy = pair.proxy
-        (first,) = create_topics(proxy, 7, topic_to_create(proxy, name, [(LIST, SET, "1:1")]))
-        wait_for_value(proxy, name, LIST, "1:1")
+        (first,) = created(proxy, 7, topic_of(proxy, name, [(LIST, SET, "1:1")]))
+        has_value(proxy, name, LIST, "1:1")
         by_id = [{"name": None, "topic_id": first["topic_id"]}]
         proxy.call(DELETE, version, {"topics": by_id, "topic_names": [name], "timeout_ms": 20_000})
-        (second,) = create_topics(proxy, 7, topic_to_create(proxy, name, []))
+        (second,) = created(proxy, 7, topic_of(proxy, name, []))
 
         assert (first["error_code"], second["error_code"]) == (0, 0)
-        wait_for_value(proxy, name, LIST, None)
+        has_value(proxy, name, LIST, None)

@@ -60,19 +60,19 @@ def from_topic(headers: Headers, topic: str) -> Headers:
     return tuple((name, topic.encode() if value == b"orders" else value) for name, value in headers)
 
 
-def letter_headers_for_partition(topic: str, partition: int = 0) -> Headers:
+def letters_for(topic: str, partition: int = 0) -> Headers:
     """Return the headers of a letter of Connect for one partition of the topic."""
     headers = from_topic(CONNECT, topic)
     return tuple((name, str(partition).encode() if name.endswith(b".partition") else text) for name, text in headers)
 
 
-def plan_redrive(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
+def planned(dead: str, file: str, *options: str) -> tuple[list[str], Any]:
     """Return the options that apply the plan, and the plan."""
     plan = run_json("redrive", dead, "--config", file, *options)
     return ["redrive", dead, "--config", file, *options, "--offsets", plan["offsets"], "--apply", plan["digest"]], plan
 
 
-def write_configuration(folder: Path, bootstrap: str, **sections: Any) -> str:
+def configuration(folder: Path, bootstrap: str, **sections: Any) -> str:
     file = folder / "sluicegate.yaml"
     file.write_text(
         yaml.safe_dump({"upstream": {"bootstrap": [bootstrap]}, "listen": {"bootstrap": "127.0.0.1:19092"}, **sections})
@@ -80,7 +80,7 @@ def write_configuration(folder: Path, bootstrap: str, **sections: Any) -> str:
     return str(file)
 
 
-def read_committed_records(bootstrap: str, topic: str) -> list[Any]:
+def stored(bootstrap: str, topic: str) -> list[Any]:
     """Return all committed records of a topic, by partition and offset."""
     consumer = Consumer(
         {

@@ -40,46 +40,46 @@ PARSE = "failed to parse field [{}] of type [long] in document with id 'orders+0
 WORDS = ["abc", "n/a", "none", "unknown", "later", "free", "tbd", "soon", "lots", "few", "many", "half", "dozen"]
 
 
-def connect_case(text: str, error: str = DATA, stage: str = "VALUE_CONVERTER") -> Case:
+def connect(text: str, error: str = DATA, stage: str = "VALUE_CONVERTER") -> Case:
     return Case(CONNECT, text, error, stage)
 
 
-def streams_case(text: str, error: str = SERIALIZATION) -> Case:
+def streams(text: str, error: str = SERIALIZATION) -> Case:
     return Case(STREAMS, text, error)
 
 
-def spring_case(text: str, error: str = STATE) -> Case:
+def spring(text: str, error: str = STATE) -> Case:
     return Case(SPRING, f"Listener failed; {text}", error)
 
 
-def quarantine_case(reason: str, rule: str = "") -> Case:
+def quarantined(reason: str, rule: str = "") -> Case:
     return Case(SLUICEGATE, "", reason, rule=rule)
 
 
-def share_group_case(text: str) -> Case:
+def shared(text: str) -> Case:
     return Case(SHARE_GROUP, text)
 
 
-def confluent_rule_case(rule: str, text: str, stage: str = "READ") -> Case:
+def ruled(rule: str, text: str, stage: str = "READ") -> Case:
     return Case(CONFLUENT, text, stage=stage, rule=rule)
 
 
 TOPICS: dict[str, list[list[Case]]] = {
     "converters": [
-        [connect_case("Converting byte[] to Kafka Connect data failed due to serialization error: ")] * 3,
-        [connect_case(f"Failed to deserialize data for topic {name} to Avro: ") for name in ("orders", "orders")],
-        [connect_case("Failed to deserialize integer: ", stage="KEY_CONVERTER")] * 2,
-        [streams_case("Size of data received by LongDeserializer is not 8")] * 2,
+        [connect("Converting byte[] to Kafka Connect data failed due to serialization error: ")] * 3,
+        [connect(f"Failed to deserialize data for topic {name} to Avro: ") for name in ("orders", "orders")],
+        [connect("Failed to deserialize integer: ", stage="KEY_CONVERTER")] * 2,
+        [streams("Size of data received by LongDeserializer is not 8")] * 2,
     ],
     "schema ids": [
-        [streams_case(f"Error retrieving Avro value schema for id {id}") for id in (17, 4711, 100042)],
-        [streams_case(f"Error deserializing Avro message for id {id}") for id in (3, 17)],
-        [streams_case("Unknown magic byte!")],
-        [quarantine_case("rule_violated", "value-has-schema")] * 2,
+        [streams(f"Error retrieving Avro value schema for id {id}") for id in (17, 4711, 100042)],
+        [streams(f"Error deserializing Avro message for id {id}") for id in (3, 17)],
+        [streams("Unknown magic byte!")],
+        [quarantined("rule_violated", "value-has-schema")] * 2,
     ],
     "not-null constraints": [
         [
-            connect_case(
+            connect(
                 f'java.sql.BatchUpdateException: Batch entry {i} INSERT INTO "orders" ("id","amount") '
                 f"VALUES ({i},NULL) was "
                 'aborted: ERROR: null value in column "amount" violates not-null constraint',
@@ -89,7 +89,7 @@ TOPICS: dict[str, list[list[Case]]] = {
             for i in (0, 17, 250)
         ],
         [
-            connect_case(
+            connect(
                 f'java.sql.BatchUpdateException: Batch entry {i} INSERT INTO "orders" ("id","amount") '
                 f'VALUES (NULL,{i}.5) was aborted: ERROR: null value in column "id" violates not-null constraint',
                 CONNECT_ERROR,
@@ -97,128 +97,120 @@ TOPICS: dict[str, list[list[Case]]] = {
             )
             for i in (3, 9)
         ],
-        [spring_case("could not execute statement [n/a]", "org.hibernate.exception.ConstraintViolationException")],
+        [spring("could not execute statement [n/a]", "org.hibernate.exception.ConstraintViolationException")],
     ],
     "documents": [
-        [connect_case(PARSE.format("amount", i, word), CONNECT_ERROR, "TASK_PUT") for i, word in enumerate(WORDS)],
-        [connect_case(PARSE.format("placed_at", i, word), CONNECT_ERROR, "TASK_PUT") for i, word in enumerate(WORDS)],
+        [connect(PARSE.format("amount", i, word), CONNECT_ERROR, "TASK_PUT") for i, word in enumerate(WORDS)],
+        [connect(PARSE.format("placed_at", i, word), CONNECT_ERROR, "TASK_PUT") for i, word in enumerate(WORDS)],
     ],
     "listeners": [
-        [spring_case(f"order {i} has no lines") for i in (17, 18, 4711)],
-        [spring_case(f"Connection to 10.0.{i}.1:5432 refused", "org.postgresql.util.PSQLException") for i in (0, 13)],
-        [share_group_case("Offset delivery count exceeded the threshold.")] * 2,
-        [share_group_case("Offset rejected by client.")] * 2,
+        [spring(f"order {i} has no lines") for i in (17, 18, 4711)],
+        [spring(f"Connection to 10.0.{i}.1:5432 refused", "org.postgresql.util.PSQLException") for i in (0, 13)],
+        [shared("Offset delivery count exceeded the threshold.")] * 2,
+        [shared("Offset rejected by client.")] * 2,
     ],
     "tokens": [
-        [streams_case(JSON_TOKEN.format(word), "com.fasterxml.jackson.core.JsonParseException") for word in WORDS],
+        [streams(JSON_TOKEN.format(word), "com.fasterxml.jackson.core.JsonParseException") for word in WORDS],
         [
-            streams_case(
+            streams(
                 f"Unexpected end-of-input in VALUE_STRING at [Source: (byte[]); line: 1, column: {i}]", SERIALIZATION
             )
             for i in (4, 81)
         ],
     ],
     "few tokens": [
-        [streams_case(JSON_TOKEN.format(word), "com.fasterxml.jackson.core.JsonParseException") for word in WORDS[:3]],
-        [quarantine_case("rule_violated", "json")] * 2,
+        [streams(JSON_TOKEN.format(word), "com.fasterxml.jackson.core.JsonParseException") for word in WORDS[:3]],
+        [quarantined("rule_violated", "json")] * 2,
     ],
     "quarantine": [
-        [quarantine_case("timestamp_in_future")] * 3,
-        [quarantine_case("timestamp_too_old")],
-        [quarantine_case("rule_violated", "has-tenant")] * 2,
-        [quarantine_case("rule_violated", "has-id")],
-        [quarantine_case("rule_violated", "has-id, has-tenant")],
+        [quarantined("timestamp_in_future")] * 3,
+        [quarantined("timestamp_too_old")],
+        [quarantined("rule_violated", "has-tenant")] * 2,
+        [quarantined("rule_violated", "has-id")],
+        [quarantined("rule_violated", "has-id, has-tenant")],
     ],
     "rules": [
-        [confluent_rule_case("has-tenant", "Rule expr failed: message.tenant != ''")] * 2,
-        [confluent_rule_case("has-tenant", "Rule expr failed: message.tenant != ''", "WRITE")] * 2,
-        [confluent_rule_case("is-paid", "Rule expr failed: message.paid")] * 2,
-        [quarantine_case("rule_violated", "has-tenant")],
+        [ruled("has-tenant", "Rule expr failed: message.tenant != ''")] * 2,
+        [ruled("has-tenant", "Rule expr failed: message.tenant != ''", "WRITE")] * 2,
+        [ruled("is-paid", "Rule expr failed: message.paid")] * 2,
+        [quarantined("rule_violated", "has-tenant")],
     ],
     "times": [
         [
-            spring_case(f"Text '{time}' could not be parsed at index 10", "java.time.format.DateTimeParseException")
+            spring(f"Text '{time}' could not be parsed at index 10", "java.time.format.DateTimeParseException")
             for time in ("2026-11-30 12:00", "2026-11-29 07:15:01", "2025-01-01 00:00")
         ],
-        [connect_case("Could not parse timestamp: value is not an ISO-8601 time", stage="TRANSFORMATION")] * 2,
-        [quarantine_case("timestamp_unit")],
+        [connect("Could not parse timestamp: value is not an ISO-8601 time", stage="TRANSFORMATION")] * 2,
+        [quarantined("timestamp_unit")],
     ],
     "identifiers": [
         [
-            spring_case(f"no customer {id}")
+            spring(f"no customer {id}")
             for id in ("3f2504e0-4f89-11d3-9a0c-0305e82c3301", "7d444840-9dc0-11d1-b245-5ffdce74fad2")
         ],
-        [spring_case(f"no invoice {id}") for id in ("INV-2026-0001", "INV-2026-0977")],
-        [
-            connect_case(f"com.acme.Order@{id} has no currency", stage="TRANSFORMATION")
-            for id in ("1b28cdfa", "7f31245a")
-        ],
+        [spring(f"no invoice {id}") for id in ("INV-2026-0001", "INV-2026-0977")],
+        [connect(f"com.acme.Order@{id} has no currency", stage="TRANSFORMATION") for id in ("1b28cdfa", "7f31245a")],
     ],
     "fields": [
-        [
-            connect_case(
-                f'Invalid value: null used for required field: "{name}", schema type: STRING', stage="TRANSFORMATION"
-            )
-        ]
+        [connect(f'Invalid value: null used for required field: "{name}", schema type: STRING', stage="TRANSFORMATION")]
         * 3
         for name in ("tenant", "currency", "country")
     ],
     "missing fields": [
-        [streams_case(f"missing field '{name}'", "com.acme.InvalidOrder")] * (i + 1)
+        [streams(f"missing field '{name}'", "com.acme.InvalidOrder")] * (i + 1)
         for i, name in enumerate(("tenant", "amount", "lines", "currency"))
     ],
     "numbers": [
-        [spring_case(f'For input string: "{word}"', NUMBER) for word in WORDS],
-        [spring_case("null", NUMBER)],
-        [connect_case(f"Value ({i}) is out of bounds for INT8", stage="TRANSFORMATION") for i in (300, 1000, -400)],
+        [spring(f'For input string: "{word}"', NUMBER) for word in WORDS],
+        [spring("null", NUMBER)],
+        [connect(f"Value ({i}) is out of bounds for INT8", stage="TRANSFORMATION") for i in (300, 1000, -400)],
     ],
     "enumerations": [
         [
-            spring_case(f"No enum constant com.acme.Status.{name}", "java.lang.IllegalArgumentException")
+            spring(f"No enum constant com.acme.Status.{name}", "java.lang.IllegalArgumentException")
             for name in ("SHIPPPED", "LOST", "GONE")
         ],
-        [streams_case("Could not resolve type id 'refund' as a subtype of com.acme.Event", "com.acme.InvalidOrder")]
-        * 2,
+        [streams("Could not resolve type id 'refund' as a subtype of com.acme.Event", "com.acme.InvalidOrder")] * 2,
     ],
     "protobuf": [
         [
-            streams_case(
+            streams(
                 "Protocol message contained an invalid tag (zero).",
                 "com.google.protobuf.InvalidProtocolBufferException",
             )
         ]
         * 2,
         [
-            streams_case(
+            streams(
                 "While parsing a protocol message, the input ended unexpectedly in the middle of a field.",
                 "com.google.protobuf.InvalidProtocolBufferException",
             )
         ],
-        [connect_case(f"Error deserializing Protobuf message for id {i}") for i in (7, 90)],
+        [connect(f"Error deserializing Protobuf message for id {i}") for i in (7, 90)],
     ],
     "nulls": [
-        [spring_case('Cannot invoke "com.acme.Order.getLines()" because "order" is null', NULL)] * 3,
-        [spring_case('Cannot invoke "com.acme.Line.getPrice()" because "line" is null', NULL)] * 2,
-        [spring_case("", NULL)],
-        [streams_case("", NULL)],
+        [spring('Cannot invoke "com.acme.Order.getLines()" because "order" is null', NULL)] * 3,
+        [spring('Cannot invoke "com.acme.Line.getPrice()" because "line" is null', NULL)] * 2,
+        [spring("", NULL)],
+        [streams("", NULL)],
     ],
     "timeouts": [
         [
-            streams_case(
+            streams(
                 f"Timeout of {ms}ms expired before the position for partition orders-{i} could be determined",
                 "org.apache.kafka.common.errors.TimeoutException",
             )
             for ms, i in ((60000, 3), (60000, 11), (30000, 0))
         ],
         [
-            spring_case(
+            spring(
                 f'I/O error on POST request for "http://pay.internal/{i}": Read timed out',
                 "org.springframework.web.client.ResourceAccessException",
             )
             for i in (17, 18, 19)
         ],
         [
-            spring_case(
+            spring(
                 'I/O error on POST request for "http://pay.internal/17": Connection refused',
                 "org.springframework.web.client.ResourceAccessException",
             )
@@ -226,28 +218,28 @@ TOPICS: dict[str, list[list[Case]]] = {
     ],
     "files": [
         [
-            spring_case(f"/data/in/{day}/part-000{i}.json (No such file or directory)", "java.io.FileNotFoundException")
+            spring(f"/data/in/{day}/part-000{i}.json (No such file or directory)", "java.io.FileNotFoundException")
             for day, i in (("2026-11-29", 1), ("2026-11-30", 7))
         ],
-        [spring_case("/data/in (Permission denied)", "java.io.FileNotFoundException")],
-        [share_group_case("Offset rejected by client.")],
+        [spring("/data/in (Permission denied)", "java.io.FileNotFoundException")],
+        [shared("Offset rejected by client.")],
     ],
     "one text from two writers": [
-        [connect_case("order has no lines", STATE, "TRANSFORMATION")] * 2,
-        [connect_case("order has no lines", STATE, "TASK_PUT")],
+        [connect("order has no lines", STATE, "TRANSFORMATION")] * 2,
+        [connect("order has no lines", STATE, "TASK_PUT")],
         [
-            connect_case('Größe fehlt: {"id": 17}', "com.acme.InvalidOrder"),
-            connect_case('Größe fehlt: {"id": 99, "a": 1}', "com.acme.InvalidOrder"),
+            connect('Größe fehlt: {"id": 17}', "com.acme.InvalidOrder"),
+            connect('Größe fehlt: {"id": 99, "a": 1}', "com.acme.InvalidOrder"),
         ],
         [
-            connect_case("first line 1\n\tat com.acme.A", "com.acme.InvalidOrder"),
-            connect_case("first line 2\n\tat com.acme.B", "com.acme.InvalidOrder"),
+            connect("first line 1\n\tat com.acme.A", "com.acme.InvalidOrder"),
+            connect("first line 2\n\tat com.acme.B", "com.acme.InvalidOrder"),
         ],
     ],
 }
 
 
-def letter_headers(case: Case) -> Headers:
+def headers_of(case: Case) -> Headers:
     """Return the headers of a letter."""
     replaced = {
         b".exception.message": case.text,

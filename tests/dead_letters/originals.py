@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confluent_kafka import Producer
 
 from sluicegate.dead_letters import Headers, Letter, LetterFormat, Obstacle, StoredRecord, read_letter
-from sluicegate.dead_letters.cluster import Cluster, read_offset_ranges
+from sluicegate.dead_letters.cluster import Cluster, ranges_of
 from sluicegate.dead_letters.reading import read_records
 from tests.broker.eventually import eventually
 from tests.dead_letters.desk import SECONDS
@@ -35,7 +35,7 @@ class Original(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportedError:
+class Error:
     """The error as the writer itself reports it to its program."""
 
     name: str
@@ -56,7 +56,7 @@ class Fields:
     key: bytes | None
     value: bytes | None
     headers: Headers
-    error: ReportedError
+    error: Error
     client: str | None
     obstacle: Obstacle | None = None
 
@@ -67,13 +67,13 @@ def write_originals(bootstrap: str, topic: str, records: Iterable[Original]) -> 
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "enable.idempotence": True})
     for i, record in enumerate(records):
 
-        def record_offset(error: object, message: object, record: Original = record) -> None:
+        def keep(error: object, message: object, record: Original = record) -> None:
             assert error is None, error
             written[message.partition(), message.offset()] = record  # type: ignore[attr-defined]
 
         headers = [(name.decode(), value) for name, value in record.headers]
         producer.produce(
-            topic, record.value, record.key, i % PARTITIONS, record_offset, timestamp=record.timestamp, headers=headers
+            topic, record.value, record.key, i % PARTITIONS, keep, timestamp=record.timestamp, headers=headers
         )
         producer.poll(0)
     assert producer.flush(SECONDS) == 0
@@ -81,13 +81,13 @@ def write_originals(bootstrap: str, topic: str, records: Iterable[Original]) -> 
 
 
 def expected_letters(
-    topic: str, originals: Mapping[Place, Original], errors: Mapping[Place, ReportedError], client: str | None
+    topic: str, originals: Mapping[Place, Original], errors: Mapping[Place, Error], client: str | None
 ) -> list[Fields]:
     """Return the expected letters of the records with errors, in the order of their places."""
     return [Fields(topic, *place, *originals[place], errors[place], client) for place in sorted(errors)]
 
 
-def wait_for_letters(bootstrap: str, topic: str, count: int, format: LetterFormat) -> list[Fields]:
+def letters_of(bootstrap: str, topic: str, count: int, format: LetterFormat) -> list[Fields]:
     """Wait until a topic has `count` records, and return all fields of its letters in the order of their origins."""
     records = _stored_records(bootstrap, topic, count)
     letters = [letter for record in records if (letter := read_letter(record)) is not None]
@@ -101,11 +101,11 @@ def _stored_records(bootstrap: str, topic: str, count: int) -> list[StoredRecord
     try:
         partitions = len(consumer.list_topics(topic, SECONDS).topics[topic].partitions)
 
-        def count_stored_records() -> int:
-            return sum(each.end - each.start for each in read_offset_ranges(consumer, topic, partitions))
+        def stored() -> int:
+            return sum(each.end - each.start for each in ranges_of(consumer, topic, partitions))
 
-        eventually(lambda: count_stored_records() >= count, SECONDS, f"{count} letters in {topic}")
-        return list(read_records(consumer, topic, read_offset_ranges(consumer, topic, partitions)))
+        eventually(lambda: stored() >= count, SECONDS, f"{count} letters in {topic}")
+        return list(read_records(consumer, topic, ranges_of(consumer, topic, partitions)))
     finally:
         consumer.close()
 
@@ -120,7 +120,7 @@ def _fields(letter: Letter) -> Fields:
         record.key,
         record.value,
         letter.headers,
-        ReportedError(letter.error, letter.text, letter.stage, letter.attempts, letter.rules),
+        Error(letter.error, letter.text, letter.stage, letter.attempts, letter.rules),
         letter.client,
         letter.obstacle,
     )

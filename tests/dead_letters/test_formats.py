@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry.serde import RuleContext
 from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
 
 from sluicegate.dead_letters import Headers, Letter, LetterFormat, Obstacle, read_letter
-from sluicegate.validation.dispositions.quarantine import headers_as_librdkafka_writes_them
+from sluicegate.validation.dispositions.quarantine import as_written
 from tests.dead_letters.letters import (
     CONNECT,
     OWN,
@@ -25,7 +25,7 @@ from tests.dead_letters.letters import (
 )
 
 
-def original_place_and_timestamp(found: Letter) -> tuple[str, int | None, int | None, int | None]:
+def origin(found: Letter) -> tuple[str, int | None, int | None, int | None]:
     return found.topic, found.partition, found.offset, found.timestamp
 
 
@@ -33,7 +33,7 @@ def test_reads_letters_of_quarantine() -> None:
     found = letter((*OWN, *SLUICEGATE, (b"sluicegate.rule", b"has-tenant, has-id")))
 
     assert found.format is LetterFormat.SLUICEGATE
-    assert original_place_and_timestamp(found) == ("orders", 2, None, -5)
+    assert origin(found) == ("orders", 2, None, -5)
     assert (found.headers, found.error, found.client) == (OWN, "timestamp_in_future", "shop")
     assert found.rules == ("has-tenant", "has-id")
     assert found.obstacle is None
@@ -41,7 +41,7 @@ def test_reads_letters_of_quarantine() -> None:
 
 def test_reads_header_names_that_quarantine_has_packed() -> None:
     own = [(b"\xff\0", b"1"), (b"a", None)]
-    written = tuple((name.encode(), value) for name, value in headers_as_librdkafka_writes_them(own, lambda: None))
+    written = tuple((name.encode(), value) for name, value in as_written(own, lambda: None))
 
     assert letter((*written, *SLUICEGATE)).headers == tuple(own)
 
@@ -63,9 +63,7 @@ def test_reads_letters_of_connect() -> None:
     found = letter((*OWN, *CONNECT))
 
     assert found.format is LetterFormat.CONNECT
-    assert original_place_and_timestamp(found) == ("orders", 2, 41, TIME), (
-        "the reporter writes the timestamp of the original"
-    )
+    assert origin(found) == ("orders", 2, 41, TIME), "the reporter writes the timestamp of the original"
     assert (found.headers, found.stage, found.client) == (OWN, "VALUE_CONVERTER", "to-warehouse")
     assert found.error == "org.apache.kafka.connect.errors.DataException"
     assert found.text == "Converting byte[] to Kafka Connect data failed"
@@ -75,7 +73,7 @@ def test_reads_letters_of_streams() -> None:
     found = letter((*OWN, *STREAMS))
 
     assert found.format is LetterFormat.STREAMS
-    assert original_place_and_timestamp(found) == ("orders", 2, 41, TIME)
+    assert origin(found) == ("orders", 2, 41, TIME)
     assert (found.headers, found.error) == (OWN, "org.apache.kafka.common.errors.SerializationException")
     assert found.text == "Size of data received by LongDeserializer is not 8"
 
@@ -84,7 +82,7 @@ def test_reads_letters_of_share_groups() -> None:
     found = letter(SHARE_GROUP)
 
     assert found.format is LetterFormat.SHARE_GROUP
-    assert original_place_and_timestamp(found) == ("orders", 2, 41, None), "the broker writes the time of its write"
+    assert origin(found) == ("orders", 2, 41, None), "the broker writes the time of its write"
     assert (found.attempts, found.client) == (5, "packers")
     assert found.text == "Offset delivery count exceeded the threshold."
     assert found.obstacle is None
@@ -101,7 +99,7 @@ def test_reads_letters_of_spring() -> None:
     found = letter((*OWN, *SPRING))
 
     assert found.format is LetterFormat.SPRING
-    assert original_place_and_timestamp(found) == ("orders", 2, 41, 1_764_000_000_000)
+    assert origin(found) == ("orders", 2, 41, 1_764_000_000_000)
     assert (found.headers, found.error, found.client) == (OWN, "java.lang.IllegalStateException", "packers")
     assert found.text == "Listener failed; order 17 has no lines"
 
@@ -133,7 +131,7 @@ def test_reads_letters_of_confluents_own_dlq_action(mode: RuleMode) -> None:
     found = letter(kept.headers, kept.value)
 
     assert found.format is LetterFormat.CONFLUENT_RULE
-    assert original_place_and_timestamp(found) == ("orders", None, None, None)
+    assert origin(found) == ("orders", None, None, None)
     assert (found.rules, found.stage, found.client) == (("has-tenant",), mode.value, "orders-value")
     assert found.text == "Expr failed: 'tenant'"
     assert found.headers == ((b"trace", b"7"),)
@@ -144,7 +142,7 @@ def test_reads_letters_of_confluents_own_dlq_action(mode: RuleMode) -> None:
         assert found.obstacle is Obstacle.NOT_ORIGINAL
 
 
-def test_a_letter_has_the_format_of_its_last_writer() -> None:
+def test_the_last_writer_counts() -> None:
     found = letter((*CONNECT, *SLUICEGATE))
 
     assert found.format is LetterFormat.SLUICEGATE
@@ -161,18 +159,18 @@ def test_a_letter_has_the_format_of_its_last_writer() -> None:
         ((b"sluicegate.topic", b"orders"),),
     ],
 )
-def test_records_without_headers_of_a_known_format_are_not_letters(headers: Headers) -> None:
+def test_other_records_are_no_letters(headers: Headers) -> None:
     assert read_letter(record(headers)) is None
 
 
 @pytest.mark.parametrize("number", [b"", b"x", b"9" * 21, b"9" * 20, b"\xc2\xb2", b"1_0", b" 1", b"--1"])
-def test_malformed_offsets_of_other_writers_are_read_as_none(number: bytes) -> None:
+def test_numbers_of_strangers_are_unknown(number: bytes) -> None:
     headers = tuple((name, number if name == b"__connect.errors.offset" else value) for name, value in CONNECT)
 
     assert letter(headers).offset is None
 
 
-def test_long_texts_of_other_writers_are_truncated() -> None:
+def test_long_texts_of_strangers_are_cut() -> None:
     found = letter(
         ((b"__connect.errors.topic", b"t" * 10**6), (b"__connect.errors.exception.message", b"\xff" * 10**6))
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.dead_letters import LetterGroups
-from sluicegate.dead_letters.groups import MOST_GROUPS, OTHERS, possible_group_ids
+from sluicegate.dead_letters.groups import MOST_GROUPS, OTHERS, ids_of
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, letter, streams_letter
 
 # A person who read the messages of real libraries found that each pair has the same cause.
@@ -53,7 +53,7 @@ def test_texts_in_quotes_that_always_differ_are_one_group() -> None:
     (group,) = groups.ordered()
     assert group.count == 100
     assert group.example.record.offset == 0
-    assert group.id in possible_group_ids(streams_letter("Unrecognized token 'new': was expecting JSON"))
+    assert group.id in ids_of(streams_letter("Unrecognized token 'new': was expecting JSON"))
 
 
 def test_groups_differ_by_error_rule_and_stage() -> None:

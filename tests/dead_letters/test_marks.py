@@ -5,25 +5,23 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.dead_letters.marks import Mark, Marks, MarkState, decode_mark, offsets_to_ranges
+from sluicegate.dead_letters.marks import Mark, Marks, MarkState, mark_of, ranges_of_offsets
 
 OFFSETS = st.sets(st.integers(0, 60))
 
 
 def mark(offsets: set[int], state: MarkState = MarkState.REDRIVEN, plan: str = "p", topic_id: str = "id") -> Mark:
-    return Mark("dead", topic_id, 0, offsets_to_ranges(sorted(offsets)), state, plan, "me", 1)
+    return Mark("dead", topic_id, 0, ranges_of_offsets(sorted(offsets)), state, plan, "me", 1)
 
 
 def test_a_mark_is_read_as_it_is_written() -> None:
     given_up = Mark("dead", "id", 3, ((1, 2), (5, 9)), MarkState.GIVEN_UP, "p", "me", 1, "invalid_record")
 
-    assert decode_mark(given_up.value()) == given_up
+    assert mark_of(given_up.value()) == given_up
 
 
-def test_malformed_values_are_not_marks() -> None:
-    assert [decode_mark(value) for value in (None, b"", b"1", b"{}", b'{"ranges": [[1]]}', b"\xff", b"[" * 9)] == [
-        None
-    ] * 7
+def test_other_records_are_no_marks() -> None:
+    assert [mark_of(value) for value in (None, b"", b"1", b"{}", b'{"ranges": [[1]]}', b"\xff", b"[" * 9)] == [None] * 7
 
 
 @given(st.lists(OFFSETS.filter(bool), max_size=8))
@@ -36,8 +34,8 @@ def test_the_state_of_each_offset_is_that_of_its_marks(written: list[set[int]]) 
 
 
 @given(OFFSETS)
-def test_ranges_cover_exactly_the_given_offsets(offsets: set[int]) -> None:
-    ranges = offsets_to_ranges(sorted(offsets))
+def test_ranges_have_the_offsets(offsets: set[int]) -> None:
+    ranges = ranges_of_offsets(sorted(offsets))
 
     assert {offset for first, end in ranges for offset in range(first, end)} == offsets
     assert all(before[1] < after[0] for before, after in pairwise(ranges))
@@ -50,7 +48,7 @@ def test_marks_of_a_deleted_topic_and_of_the_plan_itself_do_not_count() -> None:
     assert [marks.state_of(0, offset, "mine") for offset in (1, 2, 3)] == [None, None, MarkState.GIVEN_UP]
 
 
-def test_marks_that_differ_in_any_field_have_different_keys() -> None:
+def test_marks_that_apply_have_different_keys() -> None:
     marks = [mark({1}), mark({1, 2}), mark({1}, MarkState.GIVEN_UP), mark({1}, plan="other"), mark({1, 3, 2})]
 
     assert len({each.key() for each in marks}) == 5

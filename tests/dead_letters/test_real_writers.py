@@ -31,21 +31,15 @@ from tests.dead_letters.originals import (
     HEADERS,
     PARTITIONS,
     TIME,
+    Error,
     Fields,
     Original,
     Place,
-    ReportedError,
     expected_letters,
-    wait_for_letters,
+    letters_of,
     write_originals,
 )
-from tests.dead_letters.writer_programs import (
-    PROGRAMS,
-    decode_printed_text,
-    jars_folder,
-    run_and_split_lines,
-    run_in_background,
-)
+from tests.dead_letters.writer_programs import PROGRAMS, jars_of, lines_of, running, text_in
 from tests.oracle.java_program import java_command
 from tests.oracle.kafka_java import KAFKA_NEWEST, kafka_folder
 
@@ -63,7 +57,7 @@ NOT_AN_INTEGER = "Failed to deserialize integer: "
 DATA_EXCEPTION = "org.apache.kafka.connect.errors.DataException"
 
 
-def integer_records() -> Iterator[Original]:
+def numbers() -> Iterator[Original]:
     """Yield records for programs that read Integer keys and Long values."""
     for i in range(COUNT):
         key: bytes | None = struct.pack(">i", i)
@@ -87,7 +81,7 @@ def new_topic(bootstrap: str, name: str) -> str:
     return desk.new_topic(bootstrap, name, PARTITIONS, retention_ms="-1")
 
 
-def count_listed_records_and_letters(bootstrap: str, dead: str) -> tuple[int, int]:
+def listed(bootstrap: str, dead: str) -> tuple[int, int]:
     """Return the number of records in the list of topics, and the number of letters in the groups."""
     (topic,) = run_json("list", "--bootstrap", bootstrap, "--topic", dead)
     groups = run_json("show", dead, "--bootstrap", bootstrap)
@@ -95,37 +89,37 @@ def count_listed_records_and_letters(bootstrap: str, dead: str) -> tuple[int, in
     return topic["records"], sum(group["letters"] for group in groups["groups"])
 
 
-def test_reads_letters_written_by_kafka_streams(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_streams(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, dead, results = (new_topic(kafka_bootstrap, name) for name in ("orders", "dead", "results"))
-    originals = write_originals(kafka_bootstrap, topic, integer_records())
+    originals = write_originals(kafka_bootstrap, topic, numbers())
     failures = COUNT - COUNT // KINDS * 3
 
-    lines = run_and_split_lines(
-        jars_folder("kafka"), "StreamsLetters", kafka_bootstrap, topic, dead, results, str(failures), str(tmp_path)
+    lines = lines_of(
+        jars_of("kafka"), "StreamsLetters", kafka_bootstrap, topic, dead, results, str(failures), str(tmp_path)
     )
     errors = _errors_in(lines)
-    found = wait_for_letters(kafka_bootstrap, dead, failures, LetterFormat.STREAMS)
+    found = letters_of(kafka_bootstrap, dead, failures, LetterFormat.STREAMS)
 
     assert len(errors) == failures
     assert found == expected_letters(topic, originals, errors, None)
-    assert count_listed_records_and_letters(kafka_bootstrap, dead) == (failures, failures)
+    assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
-def test_reads_letters_written_by_spring(kafka_bootstrap: str) -> None:
+def test_spring(kafka_bootstrap: str) -> None:
     topic, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
-    originals = write_originals(kafka_bootstrap, topic, integer_records())
+    originals = write_originals(kafka_bootstrap, topic, numbers())
     failures = COUNT - COUNT // KINDS * 4
 
-    lines = run_and_split_lines(jars_folder("spring"), "SpringLetters", kafka_bootstrap, topic, dead, str(failures))
+    lines = lines_of(jars_of("spring"), "SpringLetters", kafka_bootstrap, topic, dead, str(failures))
     errors = {place: _spring_error(error) for place, error in _errors_in(lines).items()}
-    found = wait_for_letters(kafka_bootstrap, dead, failures, LetterFormat.SPRING)
+    found = letters_of(kafka_bootstrap, dead, failures, LetterFormat.SPRING)
 
     assert len(errors) == failures
     assert found == expected_letters(topic, originals, errors, "packers")
-    assert count_listed_records_and_letters(kafka_bootstrap, dead) == (failures, failures)
+    assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
-def test_reads_letters_written_after_spring_retry_topics(kafka_bootstrap: str) -> None:
+def test_retry_topics_of_spring(kafka_bootstrap: str) -> None:
     topic = new_topic(kafka_bootstrap, "orders")
     records = [
         Original(TIME + 7 * i, f"{i}".encode() if i % 3 else None, f"{i}".encode(), HEADERS[i % len(HEADERS)])
@@ -133,12 +127,12 @@ def test_reads_letters_written_after_spring_retry_topics(kafka_bootstrap: str) -
     ]
     originals = write_originals(kafka_bootstrap, topic, records)
 
-    lines = run_and_split_lines(jars_folder("spring"), "SpringRetryTopics", kafka_bootstrap, topic, str(len(records)))
-    found = wait_for_letters(kafka_bootstrap, f"{topic}-dlt", len(records), LetterFormat.SPRING)
+    lines = lines_of(jars_of("spring"), "SpringRetryTopics", kafka_bootstrap, topic, str(len(records)))
+    found = letters_of(kafka_bootstrap, f"{topic}-dlt", len(records), LetterFormat.SPRING)
 
     assert sorted(int(words[1]) for words in lines) == list(range(len(records)))
     errors = {
-        place: ReportedError(
+        place: Error(
             "java.lang.IllegalStateException",
             f"Listener failed; order {(record.value or b'').decode()} has no lines",
             attempts=RETRY_TOPIC_ATTEMPTS,
@@ -157,7 +151,7 @@ def connect_records() -> Iterator[Original]:
         yield Original(TIME + 7 * i, key, f"{kind} {i}".encode(), headers)
 
 
-def write_connector_configuration(folder: Path, name: str, topic: str, dead: str, **settings: str) -> str:
+def connector(folder: Path, name: str, topic: str, dead: str, **settings: str) -> str:
     """Write the configuration of a connector and return its path."""
     every = {
         "name": name,
@@ -174,11 +168,11 @@ def write_connector_configuration(folder: Path, name: str, topic: str, dead: str
     return str(file)
 
 
-def test_reads_letters_written_by_kafka_connect(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_connect(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     lines, dead_lines = new_topic(kafka_bootstrap, "lines"), new_topic(kafka_bootstrap, "dead")
     originals = write_originals(kafka_bootstrap, topic, connect_records())
-    failing = [record for record in integer_records() if record.value is not None]  # null is valid without a schema
+    failing = [record for record in numbers() if record.value is not None]  # null is valid without a schema
     original_lines = write_originals(
         kafka_bootstrap, lines, [record._replace(value=b"{" + (record.value or b"")) for record in failing]
     )
@@ -190,7 +184,7 @@ def test_reads_letters_written_by_kafka_connect(kafka_bootstrap: str, tmp_path: 
         "value.converter=org.apache.kafka.connect.json.JsonConverter\n"
         "consumer.max.poll.records=10000\noffset.flush.interval.ms=1000\n"
     )
-    rejects = write_connector_configuration(
+    rejects = connector(
         tmp_path,
         "rejects",
         topic,
@@ -203,30 +197,28 @@ def test_reads_letters_written_by_kafka_connect(kafka_bootstrap: str, tmp_path: 
         header_converter="org.apache.kafka.connect.json.JsonConverter",
         header_converter_schemas_enable="false",
     )
-    to_file = write_connector_configuration(
+    to_file = connector(
         tmp_path, "to-file", lines, dead_lines, connector_class="FileStreamSink", file=str(tmp_path / "sink.txt")
     )
-    command = java_command(jars_folder("kafka"), str(PROGRAMS / "ConnectLetters.java"))
+    command = java_command(jars_of("kafka"), str(PROGRAMS / "ConnectLetters.java"))
     log = tmp_path / "connect.log"
     failures = COUNT - COUNT // 5
 
-    with run_in_background(
-        [*command[:-1], "org.apache.kafka.connect.cli.ConnectStandalone", str(worker), rejects, to_file], log
-    ):
-        found = wait_for_letters(kafka_bootstrap, dead, failures, LetterFormat.CONNECT)
-        found_lines = wait_for_letters(kafka_bootstrap, dead_lines, len(original_lines), LetterFormat.CONNECT)
+    with running([*command[:-1], "org.apache.kafka.connect.cli.ConnectStandalone", str(worker), rejects, to_file], log):
+        found = letters_of(kafka_bootstrap, dead, failures, LetterFormat.CONNECT)
+        found_lines = letters_of(kafka_bootstrap, dead_lines, len(original_lines), LetterFormat.CONNECT)
 
     reported = {
-        f"{words[1]} {words[2]}".encode(): ReportedError(words[4], decode_printed_text(words[5]), words[3])
+        f"{words[1]} {words[2]}".encode(): Error(words[4], text_in(words[5]), words[3])
         for words in map(str.split, log.read_text().splitlines())
         if words and words[0] == "error"
     }
     errors = {place: error for place, record in originals.items() if (error := _connect_error(record, reported))}
     assert len(errors) == failures
     assert found == expected_letters(topic, originals, errors, "rejects")
-    not_json = dict.fromkeys(original_lines, ReportedError(DATA_EXCEPTION, NOT_JSON, "VALUE_CONVERTER"))
+    not_json = dict.fromkeys(original_lines, Error(DATA_EXCEPTION, NOT_JSON, "VALUE_CONVERTER"))
     assert found_lines == expected_letters(lines, original_lines, not_json, "to-file")
-    assert count_listed_records_and_letters(kafka_bootstrap, dead) == (failures, failures)
+    assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +226,7 @@ def share_groups_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ka
     yield from run_kafka(Kafka(KAFKA_NEWEST, tmp_path_factory.mktemp("share-groups")))
 
 
-def records_for_share_group() -> Iterator[Original]:
+def shared_records() -> Iterator[Original]:
     """Yield records that the program rejects, releases or accepts, by the first byte of the value."""
     for i in range(COUNT):
         value = f"{'rxg'[i % 3]} {i}".encode() if i % 7 else None
@@ -243,20 +235,20 @@ def records_for_share_group() -> Iterator[Original]:
 
 
 @pytest.mark.parametrize("is_copied", [True, False])
-def test_reads_letters_written_by_share_groups(share_groups_broker: Kafka, is_copied: bool) -> None:
+def test_share_groups(share_groups_broker: Kafka, is_copied: bool) -> None:
     bootstrap = share_groups_broker.bootstrap
     topic = new_topic(bootstrap, "orders")
     dead = desk.new_topic(bootstrap, "dlq.dead", PARTITIONS, errors_deadletterqueue_group_enable="true")
-    originals = write_originals(bootstrap, topic, records_for_share_group())
+    originals = write_originals(bootstrap, topic, shared_records())
     failures = sum(1 for record in originals.values() if not (record.value or b"r").startswith(b"g"))
     group = f"packers-{topic}"
 
-    lines = run_and_split_lines(
+    lines = lines_of(
         kafka_folder(KAFKA_NEWEST),
         "ShareGroupLetters",
         *(bootstrap, topic, group, str(failures), str(DELIVERIES), dead, str(is_copied).lower()),
     )
-    found = wait_for_letters(bootstrap, dead, failures, LetterFormat.SHARE_GROUP)
+    found = letters_of(bootstrap, dead, failures, LetterFormat.SHARE_GROUP)
 
     errors = {(int(words[1]), int(words[2])): _share_group_error(int(words[3])) for words in lines}
     expected = expected_letters(topic, originals, errors, group)
@@ -268,31 +260,31 @@ def test_reads_letters_written_by_share_groups(share_groups_broker: Kafka, is_co
     ]
 
 
-def _share_group_error(deliveries: int) -> ReportedError:
+def _share_group_error(deliveries: int) -> Error:
     """Return the error, which has no class. The texts are those of Kafka 4.4.0's SharePartition."""
-    return ReportedError("", RELEASED if deliveries == DELIVERIES else REJECTED, attempts=deliveries)
+    return Error("", RELEASED if deliveries == DELIVERIES else REJECTED, attempts=deliveries)
 
 
-def _connect_error(record: Original, reported: Mapping[bytes, ReportedError]) -> ReportedError | None:
+def _connect_error(record: Original, reported: Mapping[bytes, Error]) -> Error | None:
     """Return the error that the program reports, or that of a converter of Kafka."""
     value = record.value or b""
     if value.startswith(b"key"):
-        return ReportedError(DATA_EXCEPTION, NOT_AN_INTEGER, "KEY_CONVERTER")
+        return Error(DATA_EXCEPTION, NOT_AN_INTEGER, "KEY_CONVERTER")
     if value.startswith(b"header"):
-        return ReportedError(DATA_EXCEPTION, NOT_JSON, "HEADER_CONVERTER")
+        return Error(DATA_EXCEPTION, NOT_JSON, "HEADER_CONVERTER")
     return reported.get(value)
 
 
-def _spring_error(error: ReportedError) -> ReportedError:
+def _spring_error(error: Error) -> Error:
     """Return the error of a listener with the text that Spring puts before it."""
     is_of_listener = not error.name.startswith("org.springframework.")
     return replace(error, text=f"Listener failed; {error.text}") if is_of_listener else error
 
 
-def _errors_in(lines: list[list[str]]) -> dict[Place, ReportedError]:
+def _errors_in(lines: list[list[str]]) -> dict[Place, Error]:
     return {
-        (int(words[1]), int(words[2])): ReportedError(
-            words[3], decode_printed_text(words[4]), attempts=int(words[5]) if len(words) > 5 else None
+        (int(words[1]), int(words[2])): Error(
+            words[3], text_in(words[4]), attempts=int(words[5]) if len(words) > 5 else None
         )
         for words in lines
         if words and words[0] == "error"
@@ -300,7 +292,7 @@ def _errors_in(lines: list[list[str]]) -> dict[Place, ReportedError]:
 
 
 @pytest.mark.parametrize("mode", [RuleMode.READ, RuleMode.WRITE])
-def test_reads_letters_written_by_confluent_rules(kafka_bootstrap: str, mode: RuleMode) -> None:
+def test_confluent_rules(kafka_bootstrap: str, mode: RuleMode) -> None:
     dead = new_topic(kafka_bootstrap, "dead")
     registry = SchemaRegistryClient.new_client({"url": "mock://"})
     rule = Rule("is-paid", None, RuleKind.CONDITION, mode, "CEL", [], None, "message.n % 5 == 0", None, "DLQ", False)
@@ -332,7 +324,7 @@ def test_reads_letters_written_by_confluent_rules(kafka_bootstrap: str, mode: Ru
             written_key, written_value = key, value
         elif value is not None:
             continue
-        error = ReportedError("", "Rule expr failed: message.n % 5 == 0", mode.value, rules=("is-paid",))
+        error = Error("", "Rule expr failed: message.n % 5 == 0", mode.value, rules=("is-paid",))
         obstacle = None if mode is RuleMode.READ else Obstacle.NOT_ORIGINAL
         expected.append(
             Fields("orders", None, None, None, written_key, written_value, headers, error, "orders-value", obstacle)
@@ -340,9 +332,9 @@ def test_reads_letters_written_by_confluent_rules(kafka_bootstrap: str, mode: Ru
     action.close()
 
     assert len(expected) == COUNT - COUNT // 5
-    found = wait_for_letters(kafka_bootstrap, dead, len(expected), LetterFormat.CONFLUENT_RULE)
+    found = letters_of(kafka_bootstrap, dead, len(expected), LetterFormat.CONFLUENT_RULE)
     assert sorted(found, key=_value_of) == sorted(expected, key=_value_of)
-    assert count_listed_records_and_letters(kafka_bootstrap, dead) == (len(expected), len(expected))
+    assert listed(kafka_bootstrap, dead) == (len(expected), len(expected))
 
 
 def _value_of(fields: Fields) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from sluicegate.dead_letters import Letter, LetterValidator
 from sluicegate.proxy.reload.letter_policies import read_policies
 from sluicegate.validation.policy import TimeFix
-from tests.dead_letters.desk import from_topic, write_configuration
+from tests.dead_letters.desk import configuration, from_topic
 from tests.dead_letters.letters import CONNECT, TIME, letter
 
 HOUR = {"message.timestamp.before.max.ms": "1h", "message.timestamp.after.max.ms": "1h"}
@@ -25,10 +25,10 @@ def validator(folder: Path) -> LetterValidator:
         {"match": "marked", "mode": "mark", "rules": [{"name": "json", "value": {"json": {}}}]},
         {"match": "masked", "sensitive": [{"name": "card", "fields": ["card"], "action": "mask"}]},
     ]
-    return read_policies(Path(write_configuration(folder, "127.0.0.1:1", topics=topics)), ()).validator(now_ms=NOW)
+    return read_policies(Path(configuration(folder, "127.0.0.1:1", topics=topics)), ()).validator(now_ms=NOW)
 
 
-def make_letters(topic: str, count: int) -> list[Letter]:
+def letters_of(topic: str, count: int) -> list[Letter]:
     """Return letters with all pairs of a value and a time in turn."""
     headers = from_topic(CONNECT, topic)
     pairs = [(value, time) for value in VALUES for time in TIMES]
@@ -37,10 +37,10 @@ def make_letters(topic: str, count: int) -> list[Letter]:
 
 @pytest.mark.parametrize("fix", [None, TimeFix.NOW])
 @pytest.mark.parametrize("topic", ["strict", "observed", "fixed", "marked", "masked", "other"])
-def test_bad_letters_get_the_same_verdicts_among_valid_letters(topic: str, fix: TimeFix | None, tmp_path: Path) -> None:
+def test_bad_letters_among_others(topic: str, fix: TimeFix | None, tmp_path: Path) -> None:
     alone = validator(tmp_path)
     valid = [letter(from_topic(CONNECT, topic), json.dumps({"n": i}).encode(), i, TIME) for i in range(70)]
-    letters = [*valid, *make_letters(topic, 30), *make_letters("other", 3)]
+    letters = [*valid, *letters_of(topic, 30), *letters_of("other", 3)]
 
     found = alone.verdicts(letters, fix)
 
@@ -48,8 +48,8 @@ def test_bad_letters_get_the_same_verdicts_among_valid_letters(topic: str, fix: 
     assert sum(each.is_valid for each in found[:70]) == 70
 
 
-def test_letters_are_not_rejected_for_the_size_of_their_batch(tmp_path: Path) -> None:
-    file = Path(write_configuration(tmp_path, "127.0.0.1:1", topics=[{"match": "small", "max.message.bytes": 2000}]))
+def test_a_batch_over_a_limit_of_the_topic_is_no_reason_to_reject_its_letters(tmp_path: Path) -> None:
+    file = Path(configuration(tmp_path, "127.0.0.1:1", topics=[{"match": "small", "max.message.bytes": 2000}]))
     letters = [letter(from_topic(CONNECT, "small"), bytes(1000), i, TIME) for i in range(5)]
     letters.append(letter(from_topic(CONNECT, "small"), bytes(3000), 5, TIME))
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
@@ -62,7 +62,7 @@ class Alertmanager:
         (self._folder / "alertmanager.yaml").write_text(yaml.safe_dump(config))
         with (self._folder / "alertmanager.log").open("wb") as log:
             self._process = subprocess.Popen(
-                command_killed_with_parent(
+                killed_with_parent(
                     [
                         _PROGRAM,
                         f"--config.file={self._folder / 'alertmanager.yaml'}",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.deploy.queries import JOB
@@ -71,7 +71,7 @@ class Prometheus:
     def start(self) -> "Prometheus":
         with (self._folder / "prometheus.log").open("wb") as log:
             self._process = subprocess.Popen(
-                command_killed_with_parent(
+                killed_with_parent(
                     [
                         "prometheus",
                         f"--config.file={self._folder / 'prometheus.yaml'}",

@@ -45,7 +45,7 @@ class Query:
         return matched | grouped | self.shown
 
     @property
-    def executable_queries(self) -> list[str]:
+    def to_ask(self) -> list[str]:
         """Return the queries for Prometheus, with values for variables. Each part of an alert is a query without its
         comparison."""
         text = self.text.replace("$job", JOB).replace("$__rate_interval", "1m")

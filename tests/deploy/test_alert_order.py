@@ -45,7 +45,7 @@ _OF_THIS_MACHINE = {  # the machine is busy or has no compiler
 }
 
 
-class OldRecordProducer:
+class OldRecords:
     """A client that sends records that are two days old, twice a second, until it is stopped."""
 
     def __init__(self, bootstrap: str, client_id: str, topic: str) -> None:
@@ -109,13 +109,13 @@ def test_alerts_fire_and_end_in_the_order_of_the_faults(installation: Installati
     eventually(lambda: installation.prometheus.ask('sluicegate_condition{cluster="west"}'), what="a scrape")
     fires, wait_until_resolved = _waits(alertmanager)
 
-    with OldRecordProducer(proxy.bootstrap, "billing", "payments"):
+    with OldRecords(proxy.bootstrap, "billing", "payments"):
         rejecting = fires(_REJECTING, client_id="billing", topic="payments", rule="timestamp_too_old")
         file = proxy.folder / "sluicegate.yaml"
         right = file.read_text()
         file.write_text(right + "listenn: {}\n")
         rejected_file = fires(_REJECTED_FILE)
-        with OldRecordProducer(proxy.bootstrap, "shop", "refunds"):
+        with OldRecords(proxy.bootstrap, "shop", "refunds"):
             failing = fires(_QUARANTINE_FAILS, subject="dead-letter topic dead")
             file.write_text(right)
             wait_until_resolved(_REJECTED_FILE)

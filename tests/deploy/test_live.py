@@ -58,7 +58,7 @@ _EMPTY_WHEN_WELL = {
 _EMPTY_HERE = {"quarantined_records": "nothing is quarantined"}
 
 
-class BadTimestampProducer:
+class WrongTimes:
     """A producer that continuously sends records two days old to `late` and records two hours ahead to `ahead`."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -90,16 +90,13 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
         process = ProxyProcess(tmp_path_factory.mktemp("proxy"), "", _POLICIES | {"upstream": upstream})
         stack.callback(process.stop)
         process.start()
-        for load in (
-            SampleStream(process.bootstrap, lambda _client_id, _error: None),
-            BadTimestampProducer(process.bootstrap),
-        ):
+        for load in (SampleStream(process.bootstrap, lambda _client_id, _error: None), WrongTimes(process.bootstrap)):
             load.start()
             stack.callback(load.stop)
         yield process
 
 
-def installed_rules_file(folder: Path) -> Path:
+def rules_in_use(folder: Path) -> Path:
     """Return the rules as the Helm chart installs them, or without helm the file itself."""
     if shutil.which("helm") is None:
         return RULES
@@ -112,7 +109,7 @@ def installed_rules_file(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def prometheus(proxy: ProxyProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     folder = tmp_path_factory.mktemp("prometheus")
-    server = Prometheus(folder, proxy.admin.removeprefix("http://"), installed_rules_file(folder))
+    server = Prometheus(folder, proxy.admin.removeprefix("http://"), rules_in_use(folder))
     try:
         yield server.start()
     finally:
@@ -133,10 +130,10 @@ def test_a_live_scrape_follows_prometheus_conventions(proxy: ProxyProcess) -> No
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.where)
 def test_every_query_returns_data(query: Query, prometheus: Prometheus) -> None:
     if query.where in _EMPTY_WHEN_WELL or any(name in query.text for name in _EMPTY_HERE):
-        for text in query.executable_queries:
+        for text in query.to_ask:
             prometheus.ask(text)  # the query is valid nevertheless
         return
-    for text in query.executable_queries:
+    for text in query.to_ask:
         eventually(lambda text=text: _has_data(prometheus, text), what=text)
 
 

@@ -17,7 +17,7 @@ _MOST_EXPOSED = 15
 """The highest permitted exposure in tenths, out of at most 100 in systemd-analyze. The measured value is 12."""
 
 
-def run_systemd_analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: Debian's package systemd")
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
@@ -35,7 +35,7 @@ def test_systemd_analyze_finds_no_problem_in_the_service(tmp_path: Path) -> None
     installed = tmp_path / UNIT.name
     installed.write_text(UNIT.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true"))
 
-    done = run_systemd_analyze("verify", str(installed))
+    done = analyze("verify", str(installed))
 
     told = [line for line in done.stderr.splitlines() if "sluicegate.service" in line]
     assert told == []
@@ -46,13 +46,13 @@ def test_systemd_analyze_finds_no_problem_in_the_socket_unit(tmp_path: Path) -> 
         text = each.read_text().replace("/opt/sluicegate/bin/sluicegate", "/bin/true")
         (tmp_path / each.name).write_text(text)
 
-    done = run_systemd_analyze("verify", str(tmp_path / SOCKET.name))
+    done = analyze("verify", str(tmp_path / SOCKET.name))
 
     assert [line for line in done.stderr.splitlines() if "sluicegate" in line] == []
 
 
 def test_the_service_has_few_permissions() -> None:
-    done = run_systemd_analyze("security", "--offline=true", f"--threshold={_MOST_EXPOSED}", str(UNIT))
+    done = analyze("security", "--offline=true", f"--threshold={_MOST_EXPOSED}", str(UNIT))
 
     assert done.returncode == 0, done.stdout[-300:]
     assert re.search(r"Overall exposure level for sluicegate.service: \d\.\d OK", done.stdout)

@@ -10,7 +10,7 @@ import yaml
 
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.proxy.reload.config_check import find_flaws
+from sluicegate.proxy.reload.config_check import flaws_in
 from tests.broker.certificates import Authority
 from tests.broker.kafka import Kafka
 from tests.docs.blocks import BLOCKS, Block
@@ -130,7 +130,7 @@ def test_every_configuration_passes_the_check(block: Block, tmp_path: Path, monk
 
     assert [warning for warning in loaded.warnings if not warning.endswith("matches no file")] == []  # not here
     if not any(word in text for word in ELSEWHERE):
-        assert [str(flaw) for flaw in find_flaws(loaded.config) if flaw.is_error] == []
+        assert [str(flaw) for flaw in flaws_in(loaded.config) if flaw.is_error] == []
 
 
 def create_named_files(text: str, folder: Path) -> str:

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 import pytest
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.docs.blocks import EXTENSIONS, Block, blocks_of
 from tests.docs.shown import is_shown_in
 from tests.oracle.kafka_java import ROOT
@@ -53,7 +53,7 @@ class Example:
     @property
     def changed_files(self) -> set[str]:
         """Return all files that the example creates or changes."""
-        return {file for block in self.blocks for file in files_changed_by_block(block)}
+        return {file for block in self.blocks for file in files_of(block)}
 
     @property
     def product_files(self) -> list[str]:
@@ -61,7 +61,7 @@ class Example:
         return sorted(file for file in self.changed_files if file.startswith(_PRODUCT))
 
 
-def files_changed_by_block(block: Block) -> list[str]:
+def files_of(block: Block) -> list[str]:
     """Return the files that a block creates or changes."""
     if block.language == "diff":
         return _CHANGED_FILE.findall(block.text)
@@ -80,7 +80,7 @@ def extension_examples() -> list[Example]:
     ]
 
 
-class TreeCopy:
+class Copy:
     """A copy of the tree with its compiled modules, in which `sluicegate` is imported from the copy."""
 
     def __init__(self, folder: Path) -> None:
@@ -101,7 +101,7 @@ class TreeCopy:
 
     def apply_block(self, example: Example, block: Block) -> None:
         """Apply a block. If this fails, fail the test with the section, the block and a remedy."""
-        for file in files_changed_by_block(block):
+        for file in files_of(block):
             if list((self._folder / file).parent.glob(f"{Path(file).stem}.*.so")):
                 fail_at_block(
                     example, block, f"{file} is compiled, and nothing is compiled here; show the change in a plain file"
@@ -124,7 +124,7 @@ class TreeCopy:
                 )
 
     def _write(self, example: Example, block: Block) -> None:
-        files = files_changed_by_block(block)
+        files = files_of(block)
         if not files:
             fail_at_block(example, block, 'begin it with "# new file: PATH"')
         path = self._folder / files[0]
@@ -155,7 +155,7 @@ class TreeCopy:
 
     def _run(self, command: list[str], standard_input: str) -> tuple[int, str]:
         ended = subprocess.run(
-            command_killed_with_parent(command),
+            killed_with_parent(command),
             cwd=self._folder,
             input=standard_input,
             stdout=subprocess.PIPE,
@@ -199,7 +199,7 @@ def test_an_extension_touches_few_files(example: Example) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
 def test_an_example_works_in_a_copy_of_the_tree(example: Example, tmp_path: Path) -> None:
     assert any(block.language == "sh" for block in example.blocks), f'"{example}" needs an sh block that runs it'
-    copy = TreeCopy(tmp_path)
+    copy = Copy(tmp_path)
 
     for block in example.blocks:
         copy.apply_block(example, block)

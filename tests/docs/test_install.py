@@ -14,7 +14,7 @@ import typer
 import yaml
 
 from sluicegate.proxy.cli.commands import app
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
@@ -48,7 +48,7 @@ def test_the_first_run_of_the_install_page_works_with_a_broker(kafka_bootstrap: 
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
     with (tmp_path / "log").open("wb") as log:
         proxy = subprocess.Popen(
-            command_killed_with_parent(shlex.split(run)), cwd=tmp_path, env=environment, stderr=log, stdout=log
+            killed_with_parent(shlex.split(run)), cwd=tmp_path, env=environment, stderr=log, stdout=log
         )
     try:
         eventually(lambda: sluicegate_process("healthcheck", **own_ports).returncode == 0, what="a proxy that is alive")

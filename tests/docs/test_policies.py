@@ -7,13 +7,13 @@ import pytest
 
 from sluicegate.config.content_keys import ContentKeys
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.proxy.reporting.events.violation_event import printable_beginning
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.proxy.reporting.events.violation_event import shown_beginning
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
@@ -99,15 +99,13 @@ TOLD: dict[str, list[Change]] = {
 MARKED: dict[str, list[Change]] = {"telemetry": [{"topic": "telemetry.eu", **one_record(b"k", b"no JSON", TENANT)}]}
 
 
-def validate_request_of_client(
-    rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS
-) -> ValidatedRequest:
+def validate_sent(rulebook: Rulebook, sent: SentRequest, limits: ValidationLimits = LIMITS) -> ValidatedRequest:
     state = {"producer_epoch": 0, "base_sequence": 0} if sent.producer_id >= 0 else {}
     data = batch(sent.records, sent.codec, producer_id=sent.producer_id, **state)
-    return validate_batch_of_client(rulebook, sent.topic, data, sent.client, sent.acks, limits)
+    return validated_batch(rulebook, sent.topic, data, sent.client, sent.acks, limits)
 
 
-def validate_batch_of_client(
+def validated_batch(
     rulebook: Rulebook,
     topic: str,
     data: bytes,
@@ -120,7 +118,7 @@ def validate_batch_of_client(
     return validate_request(
         walk_produce_request(bytearray(body), 9, 0, 100),
         {},
-        lambda topic: rulebook.policy_of(topic).policy_for_client(client),
+        lambda topic: rulebook.policy_of(topic).for_client(client),
         limits,
         lambda: NOW,
         Decompressor(),
@@ -129,13 +127,13 @@ def validate_batch_of_client(
     )
 
 
-def rulebook_of_example(example: str) -> Rulebook:
-    return create_rulebook(load(read_yaml(example, "policies.md"), {}).config)
+def policies_of_example(example: str) -> Rulebook:
+    return rulebook_of(load(read_yaml(example, "policies.md"), {}).config)
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE not in each])
 def test_every_policy_example_accepts_a_good_record(example: str) -> None:
-    found = validate_request_of_client(rulebook_of_example(example), SentRequest())
+    found = validate_sent(policies_of_example(example), SentRequest())
     assert set(found.accepted) == {(0, 0)} and not found.observed
 
 
@@ -155,14 +153,14 @@ def test_every_rule_of_the_page_rejects_what_the_page_says(rule: str, example: s
         f"if it is only observed), each as a change of a valid request"
     )
     for change in REJECTED.get(rule, []):
-        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.rejected[0, 0].rules] == [rule], found.rejected
     for change in TOLD.get(rule, []):
-        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [name for name, _ in found.observed[0, 0][0].rules] == [rule]
         assert not found.rejected
     for change in MARKED.get(rule, []):
-        found = validate_request_of_client(rulebook_of_example(example), SentRequest()._replace(**change))
+        found = validate_sent(policies_of_example(example), SentRequest()._replace(**change))
         assert [[name for name, _ in each.rules] for each in found.marked[0, 0].findings] == [[rule]]
 
 
@@ -170,12 +168,12 @@ def test_every_rule_tried_here_is_on_the_page() -> None:
     assert {rule for rule, _ in CASES} >= {*REJECTED, *TOLD}
 
 
-@pytest.mark.parametrize("key", [key.name for key in keys_of_section(ContentKeys)])
+@pytest.mark.parametrize("key", [key.name for key in each_key_of(ContentKeys)])
 def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
     configs = [load(read_yaml(example, "policies.md"), {}).config for example in EXAMPLES]
     rules = [rule for config in configs for keys in (config.defaults, *config.topics) for rule in keys.rules or ()]
     contents = [content for rule in rules for content in (rule.key, rule.value) if content is not None]
-    attributes = {each.name: each.attribute for each in keys_of_section(ContentKeys)}
+    attributes = {each.name: each.attribute for each in each_key_of(ContentKeys)}
 
     assert any(getattr(content, attributes[key]) for content in contents), (
         f"no page about policies shows a rule with `value: {{{key}: ...}}`: add an example to docs/rules.md, "
@@ -185,11 +183,11 @@ def test_each_kind_of_rule_about_a_value_has_an_example(key: str) -> None:
 
 def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others() -> None:
     """The client id `team-a-1` is not among the 10 %, because the first 64 bits of its SHA-256 are 39 modulo 100."""
-    rulebook = next(rulebook_of_example(example) for example in EXAMPLES if "enforce:" in example)
+    rulebook = next(policies_of_example(example) for example in EXAMPLES if "enforce:" in example)
     late = (Rec(NOW + 7_200_000, b"k", b"{}", (TENANT,)),)
 
     def has_rejected_and_observed(topic: str, client_id: str) -> tuple[bool, bool]:
-        found = validate_request_of_client(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
+        found = validate_sent(rulebook, SentRequest(topic, late, client=Client("a:1", client_id)))
         return bool(found.rejected), bool(found.observed)
 
     assert (
@@ -205,30 +203,30 @@ def test_the_enforce_example_rejects_for_the_named_clients_and_observes_others()
 
 
 def test_the_exempt_example_exempts_only_the_named_clients() -> None:
-    rulebook = next(rulebook_of_example(example) for example in EXAMPLES if "exempt:" in example)
-    assert rulebook.exempts_client(Client("a:1", "x", principal="User:mirror-maker"))
-    assert rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:ops"))
-    assert not rulebook.exempts_client(Client("a:1", "backfill-3", principal="User:else"))
+    rulebook = next(policies_of_example(example) for example in EXAMPLES if "exempt:" in example)
+    assert rulebook.exempts(Client("a:1", "x", principal="User:mirror-maker"))
+    assert rulebook.exempts(Client("a:1", "backfill-3", principal="User:ops"))
+    assert not rulebook.exempts(Client("a:1", "backfill-3", principal="User:else"))
 
 
 def test_the_samples_example_shows_the_beginning_of_bad_records() -> None:
     loaded = load(read_yaml(next(example for example in EXAMPLES if "samples:" in example), "policies.md"), {})
-    rulebook, most = create_rulebook(loaded.config), validation_limits_of(loaded.config).max_samples
+    rulebook, most = rulebook_of(loaded.config), limits_of(loaded.config).max_samples
     late = Rec(NOW + 7_200_000, b"user-1", b"\x1b[2J" + b"x" * 300, (TENANT,))
 
     found = (
-        validate_request_of_client(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
+        validate_sent(rulebook, SentRequest("clicks.eu", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )
     other = (
-        validate_request_of_client(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
+        validate_sent(rulebook, SentRequest("orders", (late,)), ValidationLimits(max_samples=most))
         .rejected[0, 0]
         .bad_records
     )
 
     assert (most, other[0].contents) == (10, None)
     assert found[0].contents is not None
-    key, value = map(printable_beginning, found[0].contents)
+    key, value = map(shown_beginning, found[0].contents)
     assert key == {"size": 6, "text": "user-1"}
     assert value == {"size": 304, "text": "\\x1b[2J" + "x" * 252}

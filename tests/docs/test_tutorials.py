@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.deploy.manifests import documents_of_kind, yaml_documents
@@ -23,7 +23,7 @@ from tests.deploy.test_kubernetes import check_ports_match
 from tests.docs.blocks import Block, blocks_of
 from tests.docs.walk import Reader
 from tests.oracle.kafka_java import ROOT
-from tests.packaging.built import copy_and_build_source, find_wheel
+from tests.packaging.built import copy_and_build_source, wheel_of
 
 pytestmark = pytest.mark.long
 
@@ -35,7 +35,7 @@ PUBLISHED = dict(line.split("=", 1) for line in (ROOT / ".github/identity.env").
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let `pip install sluicegate` find the wheel, and no compiler."""
     given = os.environ.get("SLUICEGATE_WHEEL")
-    wheel = Path(given).resolve() if given else find_wheel(copy_and_build_source(tmp_path_factory.mktemp("source")))
+    wheel = Path(given).resolve() if given else wheel_of(copy_and_build_source(tmp_path_factory.mktemp("source")))
     places = [str(wheel.parent), *os.environ.get("PIP_FIND_LINKS", "").split()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PIP_FIND_LINKS", " ".join(places))
@@ -59,9 +59,9 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: `make test-tools`")
     page = blocks_of(DOCS / "install.md")
-    (unit,) = [block_with_paths_below_root(block, tmp_path) for block in page if block.language == "ini"]
+    (unit,) = [path_below_root(block, tmp_path) for block in page if block.language == "ini"]
     (installation,) = [
-        block_with_paths_below_root(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")
+        path_below_root(block, tmp_path) for block in page if block.text.startswith("python3 -m venv /opt/")
     ]
     reader = Reader(tmp_path, kafka_bootstrap, furnished=False)
 
@@ -80,7 +80,7 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     log = tmp_path / "log"
     with log.open("wb") as output:
         service = subprocess.Popen(
-            command_killed_with_parent(commands["ExecStart"].split()),
+            killed_with_parent(commands["ExecStart"].split()),
             cwd=tmp_path, env=os.environ | own, stdout=output, stderr=output,
         )  # fmt: skip
     try:
@@ -100,7 +100,7 @@ def test_with_systemd_the_service_of_the_page_starts_reloads_and_ends(kafka_boot
     assert [line for line in found.splitlines() if "sluicegate.service" in line] == []
 
 
-def block_with_paths_below_root(block: Block, root: Path) -> Block:
+def path_below_root(block: Block, root: Path) -> Block:
     """Return the block with folders of the machine below `root`."""
     return replace(block, text=re.sub(r"(?<![\w.])/(opt|etc)/", rf"{root}/\1/", block.text))
 

@@ -16,7 +16,7 @@ import pytest
 from tests.broker.child_processes import ProcessGroup
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.dead_letters.writer_programs import jars_folder
+from tests.dead_letters.writer_programs import jars_of
 from tests.docs.blocks import Block
 from tests.docs.shown import is_shown_in
 from tests.oracle.java_program import java_command
@@ -127,7 +127,7 @@ class Reader:
     def _furnish_letter_writers(self) -> None:
         """Put Kafka Connect and the jars of Kafka Streams into the folder."""
         if not (self.folder / "kafka-streams").exists():
-            jars = jars_folder("kafka")
+            jars = jars_of("kafka")
             (self.folder / "kafka-streams").symlink_to(jars)
             self._write_tool("connect-standalone.sh", jars, "org.apache.kafka.connect.cli.ConnectStandalone")
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.setting import RelayedCluster, make_relayed_cluster
+from tests.faults.setting import RelayedCluster, cluster_in
 from tests.faults.table import OUTCOME, OUTCOMES, RunOutcome, write_table
 from tests.oracle.kafka_java import ROOT
 
@@ -22,7 +22,7 @@ SEEDS = range(_FIRST, _FIRST + _RUNS) if _RUNS else _FEW
 
 @pytest.fixture(scope="package")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster]:
-    with make_relayed_cluster(tmp_path_factory.mktemp("cluster")).running() as made:
+    with cluster_in(tmp_path_factory.mktemp("cluster")).running() as made:
         yield made
 
 

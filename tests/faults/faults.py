@@ -181,7 +181,7 @@ class Plan:
     rounds: tuple[tuple[Fault, ...], ...]
 
     @property
-    def uses_tls(self) -> bool:
+    def over_tls(self) -> bool:
         """Return whether clients connect over TLS."""
         return self.seed % 3 == 0
 
@@ -190,7 +190,7 @@ class Plan:
         return [fault for together in self.rounds for fault in together]
 
 
-def plan_for_seed(seed: int) -> Plan:
+def plan_of(seed: int) -> Plan:
     """Draw the plan of a seed. Of simultaneous faults the second is a relay's, so at most one process is down."""
     chance = Random(seed)
     workers = chance.choice((1, 4))
@@ -217,7 +217,7 @@ def _other_relay_fault(chance: Random, beside: Fault) -> Fault:
             return fault
 
 
-def cause_faults_simultaneously(setting: FaultSetting, faults: Sequence[Fault]) -> None:
+def strike_together(setting: FaultSetting, faults: Sequence[Fault]) -> None:
     """Cause the faults simultaneously and wait until all are over."""
     with ThreadPoolExecutor(len(faults)) as side_by_side:
         for done in [side_by_side.submit(fault.cause, setting) for fault in faults]:

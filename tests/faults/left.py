@@ -88,7 +88,7 @@ class LeftoverCheck:
         self._descriptors = count_descriptors(proxy)
         self._objects = count_connection_objects(proxy)
 
-    def find_unfreed_resources(self) -> dict[str, Any]:
+    def unfreed_resources(self) -> dict[str, Any]:
         """Return the resources that were not freed."""
         left: dict[str, Any] = {name: value for name in self._zero if (value := self._proxy.metric(name)) != 0}
         status, text = self._proxy.get("/api/live")
@@ -103,15 +103,15 @@ class LeftoverCheck:
         }
         return {kind: dict(what) for kind, what in more.items() if what}
 
-    def wait_until_resources_are_freed(self) -> None:
+    def wait_until_nothing(self) -> None:
         """Wait until all resources are freed. Raises AssertionError that names the others."""
         seen: list[dict[str, Any]] = [{}]
 
-        def are_resources_freed() -> bool:
-            seen.append(self.find_unfreed_resources())
+        def is_nothing_left() -> bool:
+            seen.append(self.unfreed_resources())
             return not seen[-1]
 
         try:
-            eventually(are_resources_freed, _LEFT_SECONDS)
+            eventually(is_nothing_left, _LEFT_SECONDS)
         except AssertionError as error:
             raise AssertionError(f"not freed in the proxy: {seen[-1]}") from error

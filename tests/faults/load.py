@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tests.broker.background import BackgroundThreads
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 
 PARTITIONS = 3
@@ -42,7 +42,7 @@ class LoadClient(Protocol):
         ...
 
 
-def client_settings(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
+def settings_of(reaching: dict[str, Any], chance: Random) -> dict[str, Any]:
     """Return common settings: long timeouts and fast reconnects. `reaching`: the settings that reach the proxy."""
     return {
         **reaching,
@@ -68,8 +68,8 @@ class _ProducerLoad:
         self._records = records
         self._topic = topic
         self._chance = Random(seed)
-        self._producer = Producer(client_settings(reaching, self._chance) | settings)
-        self._background = BackgroundThreads(self._run)
+        self._producer = Producer(settings_of(reaching, self._chance) | settings)
+        self._background = Background(self._run)
 
     @property
     def count(self) -> int:
@@ -209,8 +209,8 @@ class RejectedLoad:
         self._topic = topic
         self._chance = Random(seed)
         settings = {"enable.idempotence": False, "delivery.timeout.ms": TIMEOUT_SECONDS * 1000}
-        self._producer = Producer(client_settings(reaching, self._chance) | settings)
-        self._background = BackgroundThreads(self._run)
+        self._producer = Producer(settings_of(reaching, self._chance) | settings)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
         self._background.start()

@@ -67,12 +67,12 @@ class _Link:
             end.setblocking(False)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def reset_on_close(self) -> None:
+    def will_be_reset(self) -> None:
         for end in (self.client, self.server):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     def reset(self) -> None:
-        self.reset_on_close()
+        self.will_be_reset()
         if self.task is not None:
             self.task.cancel()
 
@@ -164,7 +164,7 @@ class FaultyRelay:
                 both.create_task(self._pump(link, link.client, link.server, Direction.THERE))
                 both.create_task(self._pump(link, link.server, link.client, Direction.BACK))
         except* OSError:
-            link.reset_on_close()  # one end was reset, so the other end will be too
+            link.will_be_reset()  # one end was reset, so the other end will be too
         except* _Over:
             pass
         finally:
@@ -246,5 +246,5 @@ class FaultyRelay:
         return self._chance.choice(places) if places else 0
 
     def _reset_here(self, link: _Link) -> None:
-        link.reset_on_close()
+        link.will_be_reset()
         raise _Over

@@ -68,7 +68,7 @@ class RelayedCluster:
             self.disk.unmount()
 
 
-def make_relayed_cluster(folder: Path) -> RelayedCluster:
+def cluster_in(folder: Path) -> RelayedCluster:
     kafka = Kafka(KAFKA_NEW, folder, BROKERS, _SETTINGS, relay_host=SEEN_BY_PROXY)
     return RelayedCluster(kafka, Disk(folder / f"data-{BROKERS}"))
 
@@ -144,14 +144,14 @@ class FaultSetting:
         body = DESCRIBE_QUORUM_REQUEST.build({"topics": [partition]}, 1)
         leader: list[int] = []
 
-        def is_controller_known() -> bool:
+        def is_known() -> bool:
             with RawClient(self.cluster.nodes[0].address) as client:
                 response: Any = client.call(_DESCRIBE_QUORUM, 1, DESCRIBE_QUORUM_RESPONSE, body)
             (quorum,) = response["topics"][0]["partitions"]
             leader.append(quorum["leader_id"])
             return leader[-1] > 0
 
-        eventually(is_controller_known, what="an active controller")
+        eventually(is_known, what="an active controller")
         return self.cluster.nodes[leader[-1] - 1]
 
     def move_leaders(self) -> None:
@@ -204,7 +204,7 @@ class FaultSetting:
 
     # -- afterwards ----------------------------------------------------------------------------------------------
 
-    def wait_until_all_processes_run(self) -> None:
+    def wait_until_whole(self) -> None:
         """Wait until all brokers and workers run and the proxy is ready."""
         for node in self.cluster.nodes:
             eventually(partial(self._sees_all_brokers, node), TIMEOUT_SECONDS, f"all brokers for {node.address}")

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from tests.faults.faults import Plan, plan_for_seed
+from tests.faults.faults import Plan, plan_of
 
 BEGIN, END = "<!-- written by make faults: begin -->", "<!-- written by make faults: end -->"
 OUTCOME = "outcome"
@@ -41,11 +41,11 @@ class RunOutcome:
     @classmethod
     def from_properties(cls, values: dict[str, Any]) -> Self:
         """Return the outcome from the values of `as_properties`."""
-        return cls(**values | {"plan": plan_for_seed(values["plan"])})
+        return cls(**values | {"plan": plan_of(values["plan"])})
 
     def summary(self) -> str:
         faults = "; then ".join(" with ".join(fault.name for fault in together) for together in self.plan.rounds)
-        tls = " over TLS" if self.plan.uses_tls else ""
+        tls = " over TLS" if self.plan.over_tls else ""
         end = (
             "" if self.held else f"\n  NOT HELD: {self.trouble}\n  Once more: make faults RUNS=1 SEED={self.plan.seed}"
         )
@@ -65,11 +65,11 @@ def fault_table(outcomes: list[RunOutcome], side_by_side: int) -> str:
     """Return a summary sentence and the table. `side_by_side`: the number of parallel runs."""
     held = sum(outcome.held for outcome in outcomes)
     seeds = [outcome.plan.seed for outcome in outcomes]
-    uses_tls = sum(outcome.plan.uses_tls for outcome in outcomes)
+    over_tls = sum(outcome.plan.over_tls for outcome in outcomes)
     slowest = max(outcomes, key=lambda outcome: max(outcome.recoveries, default=0))
     acknowledged = sum(outcome.acknowledged + outcome.committed for outcome in outcomes)
     summary = (
-        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {uses_tls} used "
+        f"{held} of {len(outcomes)} runs held (seeds {min(seeds)} to {max(seeds)}; clients of {over_tls} used "
         f"TLS), on {os.cpu_count()} cores (Python "
         f"{platform.python_version()}), {side_by_side} at a time, by `make faults`. "
         f"{acknowledged:,} records acknowledged or committed; "

@@ -15,7 +15,7 @@ INVALID_TIMESTAMP = 32
 BEHIND, JUST_BEHIND, NOW, JUST_AHEAD, AHEAD = (int(hours * HOUR_MS) for hours in (-2.1, -1.9, 0, 1.9, 2.1))
 
 
-def produce_and_return_error_code(client: RawClient, topic: str, time_ms: int) -> int:
+def error_code_of_record(client: RawClient, topic: str, time_ms: int) -> int:
     response = client.produce(9, [topic_data(topic, (0, batch([Rec(time_ms)])))])
     assert isinstance(response, dict), response
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
@@ -30,13 +30,10 @@ def test_verdicts_follow_a_clock_that_jumps_and_deadlines_do_not(cluster: Relaye
             for jump in (0, HOUR_MS, -HOUR_MS, 0):
                 setting.set_clock(jump)
                 by_its_clock = now_ms() + jump
-                eventually(lambda at=by_its_clock: produce_and_return_error_code(client, topic, at + JUST_BEHIND) == 0)
-                eventually(lambda at=by_its_clock: produce_and_return_error_code(client, topic, at + JUST_AHEAD) == 0)
+                eventually(lambda at=by_its_clock: error_code_of_record(client, topic, at + JUST_BEHIND) == 0)
+                eventually(lambda at=by_its_clock: error_code_of_record(client, topic, at + JUST_AHEAD) == 0)
                 for distance, code in ((BEHIND, INVALID_TIMESTAMP), (NOW, 0), (AHEAD, INVALID_TIMESTAMP)):
-                    assert produce_and_return_error_code(client, topic, by_its_clock + distance) == code, (
-                        jump,
-                        distance,
-                    )
+                    assert error_code_of_record(client, topic, by_its_clock + distance) == code, (jump, distance)
 
             assert setting.proxy.metric("sluicegate_open_connections") == 1, "deadlines must not use this clock"
             assert setting.proxy.get("/livez")[0] == 200

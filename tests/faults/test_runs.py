@@ -9,7 +9,7 @@ import pytest
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.faults.conftest import SEEDS
-from tests.faults.faults import DiskFull, cause_faults_simultaneously, plan_for_seed
+from tests.faults.faults import DiskFull, plan_of, strike_together
 from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import read_stored_numbers
@@ -23,11 +23,11 @@ from tests.wire.raw_client import topic_data
 def test_a_run_loses_no_record_and_leaks_nothing(
     seed: int, cluster: RelayedCluster, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    plan = plan_for_seed(seed)
+    plan = plan_of(seed)
     if DiskFull() in plan.faults and cluster.disk.why_not is not None:
         pytest.skip(f"no separate disk for a broker on this machine: {cluster.disk.why_not}")
     outcome = RunOutcome(plan)
-    authority = Authority(tmp_path) if plan.uses_tls else None
+    authority = Authority(tmp_path) if plan.over_tls else None
     setting = FaultSetting(cluster, tmp_path, plan.workers, seed, authority)
     try:
         with setting.running():
@@ -42,9 +42,9 @@ def test_a_run_loses_no_record_and_leaks_nothing(
 
 
 def run_plan(setting: FaultSetting, outcome: RunOutcome) -> None:
-    setting.wait_until_all_processes_run()
+    setting.wait_until_whole()
     good, in_transactions, bad_ones = (setting.topic() for _ in range(3))
-    produce_warm_up_records(setting, bad_ones)
+    warm_up(setting, bad_ones)
     left = LeftoverCheck(setting.proxy)
     seed = outcome.plan.seed
     idempotent = IdempotentLoad(setting.reached_by, good, seed)
@@ -55,8 +55,8 @@ def run_plan(setting: FaultSetting, outcome: RunOutcome) -> None:
         loads: list[LoadClient] = [idempotent, transactional, rejected]
         wait_for_progress(loads)
         for faults in outcome.plan.rounds:
-            cause_faults_simultaneously(setting, faults)
-            outcome.recoveries.append(seconds_until_progress(loads))
+            strike_together(setting, faults)
+            outcome.recoveries.append(seconds_until(loads))
         for load in loads:
             load.stop()
     outcome.acknowledged, outcome.committed = idempotent.count, transactional.count
@@ -68,12 +68,12 @@ def run_plan(setting: FaultSetting, outcome: RunOutcome) -> None:
     assert read_stored_numbers(bootstrap, good) == idempotent.acknowledged
     assert read_stored_numbers(bootstrap, in_transactions) == transactional.committed
     assert not any(read_stored_numbers(bootstrap, bad_ones).values()), "a bad record is in a topic"
-    setting.wait_until_all_processes_run()
-    left.wait_until_resources_are_freed()
+    setting.wait_until_whole()
+    left.wait_until_nothing()
     assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]
 
 
-def produce_warm_up_records(setting: FaultSetting, topic: str) -> None:
+def warm_up(setting: FaultSetting, topic: str) -> None:
     """Send a good and a bad record, so that the proxy has opened everything that it opens for the first of them."""
     bootstrap = setting.proxy.bootstrap
     with setting.client(int(bootstrap.rpartition(":")[2])) as client:
@@ -84,7 +84,7 @@ def produce_warm_up_records(setting: FaultSetting, topic: str) -> None:
     eventually(lambda: setting.proxy.metric("sluicegate_upstream_connections") == 0, what="the end of its connections")
 
 
-def seconds_until_progress(loads: list[LoadClient]) -> float:
+def seconds_until(loads: list[LoadClient]) -> float:
     """Return how long it takes until all clients make progress (s)."""
     began = time.monotonic()
     wait_for_progress(loads)

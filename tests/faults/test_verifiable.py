@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -42,16 +42,14 @@ request.timeout.ms=10000
 """
 
 
-class VerifiableClient:
+class Tool:
     """A verifiable client; its output is one JSON object a line."""
 
     def __init__(self, name: str, folder: Path, *arguments: str, version: str = KAFKA_NEW) -> None:
         self._output = folder / name
         program = java_command(kafka_folder(version), f"org.apache.kafka.tools.Verifiable{name}")
         with self._output.open("wb") as output, (folder / f"{name}.log").open("wb") as log:
-            self.process = subprocess.Popen(
-                command_killed_with_parent([*program, *arguments]), stdout=output, stderr=log
-            )
+            self.process = subprocess.Popen(killed_with_parent([*program, *arguments]), stdout=output, stderr=log)
 
     def events(self, name: str) -> list[dict[str, Any]]:
         lines = self._output.read_text().splitlines(keepends=True)
@@ -105,10 +103,8 @@ def _under_faults(
     settings = folder / "producer.properties"
     settings.write_text(_PRODUCER)
     at = ("--bootstrap-server", bootstrap, "--topic", topic)
-    consumer = VerifiableClient(
-        "Consumer", folder, *at, "--group-id", "verifiable", "--reset-policy", "earliest", "--verbose"
-    )
-    producer = VerifiableClient(
+    consumer = Tool("Consumer", folder, *at, "--group-id", "verifiable", "--reset-policy", "earliest", "--verbose")
+    producer = Tool(
         "Producer",
         folder,
         *at,

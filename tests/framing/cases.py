@@ -85,7 +85,7 @@ def padded_varint(value: int, size: int) -> bytes:
     return bytes([raw >> 7 * i & 0x7F | 0x80 for i in range(size - 1)] + [raw >> 7 * (size - 1) & 0x7F])
 
 
-def payload_of_two_records() -> bytes:
+def plain_payload() -> bytes:
     """Two correct records."""
     return record(Rec(0, value=b"first"), 0, 0) + record(Rec(0, value=b"second"), 1, 0)
 
@@ -112,7 +112,7 @@ def lz4_blocks(*blocks: bytes, end: bytes = bytes(4)) -> bytes:
     return head + b"".join(struct.pack("<I", 0x8000_0000 | len(block)) + block for block in blocks) + end
 
 
-_TWO = payload_of_two_records()
+_TWO = plain_payload()
 _GZIP, _LZ4, _ZSTD, _XERIAL = (compress(codec, _TWO) for codec in (GZIP, LZ4, ZSTD, XERIAL))
 _CODECS = {"gzip": GZIP, "xerial": XERIAL, "lz4": LZ4, "zstd": ZSTD}
 _LZ4_CHECKED = lz4.frame.compress(_TWO, block_linked=False, content_checksum=True)

@@ -25,13 +25,13 @@ class ConsumerResult(NamedTuple):
 
 
 def _python(library: str) -> Callable[[str, Sequence[str]], dict[str, ConsumerResult]]:
-    def run_reader(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
         command = [sys.executable, str(HERE / "python_reader.py"), library, bootstrap, LAST, str(_SECONDS), *topics]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         lines = map(json.loads, done.stdout.splitlines())
         return {line["topic"]: ConsumerResult(tuple(map(tuple, line["records"])), line["error"]) for line in lines}
 
-    return run_reader
+    return read
 
 
 def _java(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
@@ -45,13 +45,13 @@ def _go(name: str) -> Callable[[str, Sequence[str]], dict[str, ConsumerResult]]:
         command = [str(BUILT / "go" / name), bootstrap, "read", topic, LAST, str(_SECONDS)]
         return _from_lines(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
 
-    def run_reader(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
+    def read(bootstrap: str, topics: Sequence[str]) -> dict[str, ConsumerResult]:
         with ThreadPoolExecutor(8) as several:
             return dict(
                 zip(topics, several.map(lambda topic: read_with_program(bootstrap, topic), topics), strict=True)
             )
 
-    return run_reader
+    return read
 
 
 def _from_lines(printed: str) -> ConsumerResult:

@@ -81,7 +81,7 @@ LIBRARIES: dict[str, Callable[[str, str, float, str, Records], str | None]] = {
 }
 
 
-def read_topic(library: str, bootstrap: str, last: str, seconds: float, topic: str) -> str:
+def read(library: str, bootstrap: str, last: str, seconds: float, topic: str) -> str:
     found: Records = []
     try:
         error = LIBRARIES[library](bootstrap, last, seconds, topic, found)
@@ -93,5 +93,5 @@ def read_topic(library: str, bootstrap: str, last: str, seconds: float, topic: s
 if __name__ == "__main__":
     chosen, address, last_value, timeout, *topics = sys.argv[1:]
     with ThreadPoolExecutor(8) as several:
-        for line in several.map(lambda topic: read_topic(chosen, address, last_value, float(timeout), topic), topics):
+        for line in several.map(lambda topic: read(chosen, address, last_value, float(timeout), topic), topics):
             print(line, flush=True)

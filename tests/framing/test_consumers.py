@@ -63,7 +63,7 @@ def topics(kafka_bootstrap: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def consumer_results(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, ConsumerResult]]:
+def read(kafka_bootstrap: str, topics: dict[str, str]) -> dict[str, dict[str, ConsumerResult]]:
     """Return the results by consumer and case."""
     found = {name: consume(kafka_bootstrap, [*topics.values()]) for name, consume in CONSUMERS.items()}
     return {name: {case: its[topic] for case, topic in topics.items()} for name, its in found.items()}
@@ -82,35 +82,27 @@ def produce_batch(client: RawClient, topic: str, data: bytes) -> Any:
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in AMBIGUOUS])
 def test_at_least_one_consumer_reads_an_ambiguous_batch_differently(
-    case: str, consumer_results: dict[str, dict[str, ConsumerResult]]
+    case: str, read: dict[str, dict[str, ConsumerResult]]
 ) -> None:
-    otherwise = {name for name, its in consumer_results.items() if its[case].records != HONESTLY}
+    otherwise = {name for name, its in read.items() if its[case].records != HONESTLY}
 
     if case != "an empty raw block at the end, lz4":  # has no effect at the end
-        assert otherwise, {name: its[case] for name, its in consumer_results.items()}
-    for name in _READ_BY.get(case, set()) & consumer_results.keys():
-        assert HIDDEN.decode() in [value for _, value in consumer_results[name][case].records], consumer_results[name][
-            case
-        ]
+        assert otherwise, {name: its[case] for name, its in read.items()}
+    for name in _READ_BY.get(case, set()) & read.keys():
+        assert HIDDEN.decode() in [value for _, value in read[name][case].records], read[name][case]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in UNREADABLE])
-def test_java_reads_batches_that_stop_another_consumer(
-    case: str, consumer_results: dict[str, dict[str, ConsumerResult]]
-) -> None:
-    assert consumer_results["Java"][case].records == HONESTLY
-    assert any(its[case].error for its in consumer_results.values()), {
-        name: its[case] for name, its in consumer_results.items()
-    }
+def test_java_reads_batches_that_stop_another_consumer(case: str, read: dict[str, dict[str, ConsumerResult]]) -> None:
+    assert read["Java"][case].records == HONESTLY
+    assert any(its[case].error for its in read.values()), {name: its[case] for name, its in read.items()}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", [case for case in CASES if case in HONEST])
-def test_every_consumer_reads_accepted_batches(
-    case: str, consumer_results: dict[str, dict[str, ConsumerResult]]
-) -> None:
-    for name, its in consumer_results.items():
+def test_every_consumer_reads_accepted_batches(case: str, read: dict[str, dict[str, ConsumerResult]]) -> None:
+    for name, its in read.items():
         if (name, case) not in _HALF_READ:
             assert its[case].records == HONESTLY, (name, its[case])
 

@@ -96,7 +96,7 @@ def test_a_broker_stores_fields_that_no_producer_uses(kafka_bootstrap: str) -> N
             if not case.startswith("bit 3 "):
                 data = make(now_ms())
                 assert produce_batch(client, topic, data)["error_code"] == 0, case
-                assert client.fetch_log(topic, 0)[-len(data) :][17:] == data[17:], case
+                assert client.log_of(topic, 0)[-len(data) :][17:] == data[17:], case
 
 
 @pytest.mark.long

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluicegate.config.loading import read_section
 from sluicegate.config.topics import TopicKeys
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.frame_pool import FramePool
 from sluicegate.protocol.framing import Disposition, FrameReader
 from sluicegate.protocol.produce_request import walk_produce_request
@@ -20,14 +20,14 @@ from sluicegate.validation.in_force import RulesInForce
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.built_in import Utf8
 from sluicegate.validation.rules.from_keys import InlineRules
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import ordinary_questions
 from sluicegate.validation.rules.rule import Client, RecordRule, RuledRecord, Side
-from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.wire.batches import Rec, record
 
 try:
@@ -43,7 +43,7 @@ _JSON_SCHEMA = json_schema_content(
     '{"properties": {"n": {"type": "number", "minimum": 0}, "s": {"enum": ["a", "text"]},'
     ' "l": {"items": {"maxLength": 5}}}, "required": ["n"], "additionalProperties": false}'
 )
-_AVRO = compile_avro_content(
+_AVRO = avro_content(
     '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"},'
     ' {"name": "s", "type": ["null", "string"]},'
     ' {"name": "l", "type": {"type": "array", "items": {"type": "map", "values": "R"}}}]}'
@@ -51,8 +51,8 @@ _AVRO = compile_avro_content(
 
 
 class _Maker(InlineRules):
-    def make_schema_rule(self, _schema: object, side: Side) -> RecordRule:
-        return RequireSchema(side, _JSON_SCHEMA)
+    def of_schema(self, _schema: object, side: Side) -> RecordRule:
+        return FollowsSchema(side, _JSON_SCHEMA)
 
 
 _KEYS = {
@@ -95,7 +95,7 @@ def validate(frame: bytearray, version: int, body_at: int, now_ms: int) -> bool:
     """Walk and validate a Produce request. Return False if it is malformed."""
     try:
         request = walk_produce_request(frame, version, body_at, *_WALK_MORE)
-    except ProtocolViolation:
+    except SenderError:
         return False
     more = (DecompressionBudget(_PLAIN_BYTES, 1000, _go_on),) if _VALIDATE_WITH_BUDGET else ()
     validated = validate_request(
@@ -123,15 +123,15 @@ if _FAST is not None:
     ordinary_contents = import_module("sluicegate.validation.rules.native.contents")
     _rules: tuple[RecordRule, ...] = (
         JsonSyntax(Side.VALUE, max_depth=20),
-        RequireSchema(Side.VALUE, _JSON_SCHEMA),
-        RequireSchema(Side.VALUE, _AVRO, Envelope.CONFLUENT),
+        FollowsSchema(Side.VALUE, _JSON_SCHEMA),
+        FollowsSchema(Side.VALUE, _AVRO, Envelope.CONFLUENT),
         Utf8(Side.VALUE),
     )
     for _rule in _rules:
         _ASKED.append((_rule, ordinary_contents.OrdinaryContents(ordinary_questions([_rule]), 1 << 20)))
 
 
-def apply_rules_on_both_paths(value: bytes) -> bool:
+def ask_natively(value: bytes) -> bool:
     """Apply value rules on both paths, and to bytes that are not records."""
     good = True
     records = record(Rec(0, b"key", value), 0, 0)
@@ -151,7 +151,7 @@ def decompress(codec: int, data: bytes, magic: int) -> None:
 def walk_response(frame: bytearray, version: int, body_at: int) -> bool:
     try:
         walk_produce_response(frame, version, body_at, *_RESPONSE_MORE)
-    except ProtocolViolation:
+    except SenderError:
         return False
     return True
 
@@ -162,10 +162,10 @@ class _Taker:
     def on_head(self, size: int, head: bytes) -> Disposition:
         return Disposition.GATHER if size & 1 else Disposition.STREAM
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         return
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         return
 
     def on_frame(self, frame: bytearray) -> None:
@@ -183,6 +183,6 @@ def read_frames(stream: bytes, pieces: int) -> bool:
         for at in range(0, len(stream), step):
             piece = memoryview(stream)[at : at + step]
             reader.receive(piece, len(piece))
-    except ProtocolViolation:
+    except SenderError:
         return False
     return True

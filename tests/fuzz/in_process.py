@@ -20,7 +20,7 @@ import structlog
 from crc32c import crc32c
 
 import sluicegate.protocol.produce_request
-from tests.bounds.frames import ProduceEncoder, request_header
+from tests.bounds.frames import ProduceLayout, request_header
 from tests.fuzz import compiled
 from tests.fuzz.explored import sessions
 from tests.fuzz.mutations import mutate
@@ -35,13 +35,13 @@ _PAYLOAD_AT = 61
 _TURNS_A_SESSION = 16
 
 
-class FuzzCounts:
+class Counts:
     def __init__(self) -> None:
         self.batches = self.bytes = self.calls = self.malformed = self.faults = 0
         self.longest = 0.0
 
 
-def restore_valid_header(one: bytearray, seed: bytes) -> bytearray:
+def with_valid_header(one: bytearray, seed: bytes) -> bytearray:
     """Restore the header fields without which the whole request fails before the batch is read."""
     if len(one) < _PAYLOAD_AT:
         one += bytes(_PAYLOAD_AT - len(one))
@@ -61,16 +61,16 @@ def restore_valid_header(one: bytearray, seed: bytes) -> bytearray:
 class Fuzzer:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.counts = FuzzCounts()
+        self.counts = Counts()
         self.now = time.time_ns() // 1_000_000
         self.seeds = seed_batches(self.now)
         self.values = seed_values()
         self.streams = list(recorded_streams().values())
         self.turns = 0
-        self.layouts = [ProduceEncoder(version) for version in range(14)]
+        self.layouts = [ProduceLayout(version) for version in range(14)]
         self.headers = [request_header(0, version) for version in range(14)]
 
-    def run_turn(self) -> None:
+    def turn(self) -> None:
         """Run one request of several mutated batches, a few calls of each other part, and sometimes a whole session."""
         chance = self.chance
         self.turns += 1
@@ -93,7 +93,7 @@ class Fuzzer:
         self._call(compiled.validate, wounded, version, min(len(wounded), len(self.headers[version])), self.now)
         payload = bytes(hurt[0][_PAYLOAD_AT:])
         self._call(compiled.decompress, 1 + chance.getrandbits(2), payload, chance.randrange(3))
-        self._call(compiled.apply_rules_on_both_paths, bytes(mutate(chance.choice(self.values), chance, self.values)))
+        self._call(compiled.ask_natively, bytes(mutate(chance.choice(self.values), chance, self.values)))
         self._call(compiled.walk_response, wounded, version, min(len(wounded), 8))
         self._call(compiled.read_frames, bytes(wounded), 1 + chance.getrandbits(3))
 
@@ -108,7 +108,7 @@ class Fuzzer:
         chance = self.chance
         seed = chance.choice(self.seeds)
         one = mutate(seed, chance, self.seeds)
-        return restore_valid_header(one, seed) if in_order else one
+        return with_valid_header(one, seed) if in_order else one
 
     def _call(self, what: Any, *arguments: Any) -> None:
         begun = time.thread_time()  # CPU time, because other processes share the processor
@@ -129,12 +129,12 @@ def run(wanted: int, seed: int) -> list[str]:
     fuzzer = Fuzzer(seed)
     counts = fuzzer.counts
     for _ in range(50):
-        fuzzer.run_turn()
+        fuzzer.turn()
     gc.collect()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     begun = time.monotonic()
     while counts.batches < wanted:
-        fuzzer.run_turn()
+        fuzzer.turn()
     seconds = time.monotonic() - begun
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     is_compiled = sluicegate.protocol.produce_request.__file__.endswith(".so")

@@ -47,11 +47,11 @@ def build_with_sanitizers() -> None:
 
 
 def _mirror(source: Path, copy: Path) -> None:
-    for file in files_to_copy(source):
+    for file in sources_in(source):
         _copy_if_newer(file, copy / file.relative_to(source))
 
 
-def files_to_copy(folder: Path) -> Iterator[Path]:
+def sources_in(folder: Path) -> Iterator[Path]:
     """Return the files to copy: code and the data that it reads."""
     return (file for file in folder.rglob("*") if file.is_file() and file.suffix not in _MADE)
 

@@ -14,10 +14,10 @@ import pytest
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from tests.bounds.frames import request_header, sized_produce_request
-from tests.fuzz.in_process import restore_valid_header
+from tests.fuzz.in_process import with_valid_header
 from tests.fuzz.mutations import mutate
 from tests.fuzz.seeds import seed_batches
-from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, run_kafka_validator
+from tests.oracle.kafka_validator import ACCEPTED, LEFT_TO_THE_BROKER, validators_responses
 from tests.oracle.validator_cases import DAY, HOUR, NOW, Case
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, Rec, batch
@@ -52,7 +52,7 @@ class DrawnBatches:
         chance = self._chance
         while True:
             seed = chance.choice(self._seeds)
-            one = bytes(restore_valid_header(mutate(seed, chance, self._seeds), seed))
+            one = bytes(with_valid_header(mutate(seed, chance, self._seeds), seed))
             name, version = chance.choice(list(_POLICIES)), chance.choice(_VERSIONS)
             frame = bytearray(sized_produce_request(version, {name.encode(): [(0, one)]})[4:])
             self.drawn += 1
@@ -74,7 +74,7 @@ def test_kafkas_validator_accepts_batches_that_the_fast_path_accepts() -> None:
 
     while left > 0:
         cases = list(islice(good, min(left, _AT_ONCE)))
-        answers = run_kafka_validator(cases)
+        answers = validators_responses(cases)
         rejected = [
             f"{case.case_line()[:2000]}  Kafka {answer[:300]!r}"
             for case, answer in zip(cases, answers, strict=True)

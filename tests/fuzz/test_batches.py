@@ -30,10 +30,10 @@ def test_mutated_batches_cause_no_fault_in_the_compiled_code() -> None:
 
 
 def test_the_tree_with_sanitizers_has_the_recorded_streams() -> None:
-    copied = set(sanitized.files_to_copy(ROOT / "tests"))
+    copied = set(sanitized.sources_in(ROOT / "tests"))
 
     assert STREAMS in copied
-    assert not any(file.suffix == ".so" for file in sanitized.files_to_copy(ROOT / "protocol"))
+    assert not any(file.suffix == ".so" for file in sanitized.sources_in(ROOT / "protocol"))
 
 
 @pytest.mark.timeout(7200)

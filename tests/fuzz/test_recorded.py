@@ -18,7 +18,7 @@ def codecs_in(stream: bytes) -> set[str]:
     return {_CODECS[codec] for codec in found}
 
 
-def uses_topic_names(stream: bytes) -> bool:
+def names_topics(stream: bytes) -> bool:
     """Return whether all Produce requests have topic names; the scripted broker does not resolve ids."""
     versions = [frame[3] for frame in frames_of(stream) if frame[:2] == b"\0\0"]
     return max(versions) < _FIRST_WITH_TOPIC_IDS
@@ -38,7 +38,7 @@ def test_every_codec_of_every_client_is_recorded() -> None:
 @pytest.mark.parametrize("name", recorded_streams())
 def test_recorded_streams_pass_unchanged_on_both_paths(name: str) -> None:
     stream = recorded_streams()[name]
-    if not uses_topic_names(stream):
+    if not names_topics(stream):
         assert name.startswith("java-4") or "default" in name or "strict" in name
         return
     fast, slow = Playbook(**_BOUNDS), Playbook(has_fast_path=False, **_BOUNDS)

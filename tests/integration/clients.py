@@ -12,7 +12,7 @@ import kafka
 
 from tests.integration.aio import run_and_collect_sockets
 from tests.integration.java import java_tool
-from tests.integration.left_sockets import collect_unclosed_sockets
+from tests.integration.left_sockets import sockets_left_behind
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
 _LINGER_MS = 300
@@ -20,7 +20,7 @@ _SECONDS = 60
 
 
 @dataclass(frozen=True)
-class RecordToSend:
+class Sent:
     """One record to send; the timestamp is in ms."""
 
     value: str
@@ -32,17 +32,17 @@ class Client(Protocol):
 
     name: str
 
-    def send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]: ...
+    def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]: ...
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]: ...
 
 
-class ConfluentClient:
+class Confluent:
     """librdkafka through confluent-kafka."""
 
     name = "confluent-kafka"
 
-    def send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]:
+    def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         outcomes: dict[int, str] = {}
         producer = confluent_kafka.Producer(
             {
@@ -91,17 +91,15 @@ class ConfluentClient:
         return values
 
 
-class AiokafkaClient:
+class Aio:
     """aiokafka."""
 
     name = "aiokafka"
 
-    def send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]:
+    def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         return run_and_collect_sockets(self._send(bootstrap, topic, records, codec, mode))
 
-    async def _send(
-        self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str
-    ) -> list[str]:
+    async def _send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         producer = aiokafka.AIOKafkaProducer(
             bootstrap_servers=bootstrap,
             compression_type=None if codec == "none" else codec,
@@ -143,16 +141,16 @@ class AiokafkaClient:
             await consumer.stop()
 
 
-class KafkaPythonClient:
+class KafkaPython:
     """kafka-python."""
 
     name = "kafka-python"
 
-    def send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]:
-        with collect_unclosed_sockets():
+    def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
+        with sockets_left_behind():
             return self._send(bootstrap, topic, records, codec, mode)
 
-    def _send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]:
+    def _send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
             compression_type=None if codec == "none" else codec,
@@ -183,7 +181,7 @@ class KafkaPythonClient:
             producer.close(timeout=5)
 
     def read(self, bootstrap: str, topic: str, count: int) -> list[str]:
-        with collect_unclosed_sockets():
+        with sockets_left_behind():
             return self._read(bootstrap, topic, count)
 
     def _read(self, bootstrap: str, topic: str, count: int) -> list[str]:
@@ -206,7 +204,7 @@ class Java:
 
     name = "java"
 
-    def send(self, bootstrap: str, topic: str, records: Sequence[RecordToSend], codec: str, mode: str) -> list[str]:
+    def send(self, bootstrap: str, topic: str, records: Sequence[Sent], codec: str, mode: str) -> list[str]:
         lines = "".join(f"{record.timestamp} {record.value}\n" for record in records)
         program = str(Path(__file__).with_name("JavaProducer.java"))
         done = java_tool(program, bootstrap, topic, codec, mode, str(_LINGER_MS), stdin=lines)
@@ -238,4 +236,4 @@ def _outcome(result: object) -> str:
     return f"{type(result).__name__}: {result}" if isinstance(result, BaseException) else "ok"
 
 
-CLIENTS: tuple[Client, ...] = (ConfluentClient(), AiokafkaClient(), KafkaPythonClient(), Java())
+CLIENTS: tuple[Client, ...] = (Confluent(), Aio(), KafkaPython(), Java())

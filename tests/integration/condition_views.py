@@ -38,7 +38,7 @@ def active_condition_details(proxy: ProxyProcess) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in lines)
 
 
-def wait_until_condition_begun(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
+def wait_until_begun(proxy: ProxyProcess, condition: str, web_ui: "Page | None") -> str:
     """Wait for a condition, check that every view shows it, and return its detail."""
     seconds = _WITHIN_SECONDS + _FOR_A_BUSY_MACHINE
     detail = eventually(lambda: active_condition_details(proxy).get(condition), seconds, condition)

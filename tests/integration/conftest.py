@@ -9,7 +9,7 @@ from tests.broker.eventually import eventually
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import guarded, mutual_tls_broker, tls_proxy
+from tests.integration.secure_brokers import guarded, mutual_broker, tls_proxy
 from tests.integration.strict_broker import strict_kafka
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -19,7 +19,7 @@ from tests.wire.raw_client import RawClient
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-__all__ = ["guarded", "mutual_tls_broker", "strict_kafka", "tls_proxy"]  # fixtures
+__all__ = ["guarded", "mutual_broker", "strict_kafka", "tls_proxy"]  # fixtures
 
 
 @pytest.fixture(scope="package")

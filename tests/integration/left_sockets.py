@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collect_unclosed_sockets() -> Iterator[None]:
+def sockets_left_behind() -> Iterator[None]:
     """Collect the sockets of the block's client here, so that no later test fails for them."""
     try:
         yield

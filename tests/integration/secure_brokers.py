@@ -108,7 +108,7 @@ def create_guarded_topic(admin: AdminClient) -> None:
             done.result(30)
 
 
-def proxy_in_front_of_guarded_broker(guarded: GuardedBroker, folder: Path, **listen: Any) -> ProxyProcess:
+def proxy_for(guarded: GuardedBroker, folder: Path, **listen: Any) -> ProxyProcess:
     """Return a proxy in front of the guarded broker; `listen` is merged into its listen section."""
     own = guarded.authority.sign("sluicegate", "127.0.0.1", "localhost", "*.brokers.test", "bootstrap.test")
     proxy = ProxyProcess(folder, guarded.kafka.bootstrap, {"defaults": DEFAULTS})
@@ -141,7 +141,7 @@ def now_ms() -> int:
 
 
 @pytest.fixture(scope="session")
-def mutual_tls_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Authority, Certificate]]:
+def mutual_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Kafka, Authority, Certificate]]:
     """Yield a broker that authenticates clients by certificates and only grants writes to the proxy's certificate."""
     folder = tmp_path_factory.mktemp("certificates")
     authority = Authority(folder)
@@ -162,7 +162,7 @@ def mutual_tls_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 @pytest.fixture(scope="session")
 def tls_proxy(guarded: GuardedBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyProcess]:
     """Yield a proxy with TLS to clients and to the guarded broker."""
-    process = proxy_in_front_of_guarded_broker(guarded, tmp_path_factory.mktemp("proxy"))
+    process = proxy_for(guarded, tmp_path_factory.mktemp("proxy"))
     try:
         yield process.start()
     finally:

@@ -65,21 +65,20 @@ def test_requests_before_garbage_get_the_responses_of_a_broker(
     garbage, _ = GARBAGE[what]
 
     directly, proxied = (
-        collect_codes_and_connection_end_after_garbage(address, topic, garbage)
-        for address in (kafka_bootstrap, leader_of(proxy, topic))
+        codes_and_end_after_garbage(address, topic, garbage) for address in (kafka_bootstrap, leader_of(proxy, topic))
     )
 
     assert directly == proxied == [0, 0, CLOSED]
 
 
-def collect_codes_and_connection_end_after_garbage(address: str, topic: str, garbage: bytes) -> list[int | str]:
+def codes_and_end_after_garbage(address: str, topic: str, garbage: bytes) -> list[int | str]:
     """Return the codes of two good requests and the end of the connection after garbage."""
     with RawClient(address) as client:
         frame = build_request_header(PRODUCE, 9, 5, "x", 2) + produce_body(
             9, [topic_data(topic, (0, good_batch_now()))]
         )
         client.socket.sendall((struct.pack(">i", len(frame)) + frame) * 2 + garbage)
-        responses = [client.receive_response(5, PRODUCE, 9, PRODUCE_RESPONSE) for _ in range(2)]
+        responses = [client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE) for _ in range(2)]
         codes = [a["responses"][0]["partition_responses"][0]["error_code"] for a in responses]
         end = client.receive()
         assert isinstance(end, str)
@@ -164,7 +163,7 @@ def test_a_request_over_a_slow_link_is_stored_if_it_progresses(
             for at in range(0, len(data), step):
                 client.socket.sendall(data[at : at + step])
                 time.sleep(0.05)  # the speed of the link
-            response = client.receive_response(5, PRODUCE, 9, PRODUCE_RESPONSE)
+            response = client.response_to(5, PRODUCE, 9, PRODUCE_RESPONSE)
     finally:
         slow.stop()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from sluicegate.config.loading import LoadedConfig, load_file
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.config.loading import Loaded, load_file
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.rules.rule import Mode
 from tests.broker.proxy_process import COMMAND
 from tests.integration.secure_brokers import TOPIC, GuardedBroker
@@ -19,7 +19,7 @@ def run_bootstrap(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([COMMAND, "bootstrap", *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
-def bootstrap_configuration(folder: Path, *arguments: str) -> LoadedConfig:
+def bootstrap_configuration(folder: Path, *arguments: str) -> Loaded:
     file = folder / "first.yaml"
     done = run_bootstrap(*arguments, "--output", str(file))
     assert (done.returncode, done.stderr) == (0, "")
@@ -29,9 +29,7 @@ def bootstrap_configuration(folder: Path, *arguments: str) -> LoadedConfig:
     return load_file(file, {})
 
 
-def test_bootstrap_writes_each_topics_settings_so_that_nothing_is_rejected(
-    kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
     names = [create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "7000"}, 1) for _ in range(3)]
     names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))
@@ -40,7 +38,7 @@ def test_bootstrap_writes_each_topics_settings_so_that_nothing_is_rejected(
     lists = run_bootstrap(kafka_bootstrap, "--output", str(tmp_path / "again.yaml")).stdout
 
     assert f"brokers 1 at {kafka_bootstrap}; " in lists
-    policies = compile_file_policies(loaded.config)
+    policies = file_policies_of(loaded.config)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     asked = admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
     for resource, future in asked.items():
@@ -73,7 +71,7 @@ def test_a_guarded_cluster_is_read_with_a_clients_settings_and_no_secret_is_writ
     assert loaded.config.upstream.tls is not None
     assert [str(address) for address in loaded.config.upstream.brokers.values()] == [guarded.kafka.bootstrap]
     assert "password:" not in (tmp_path / "first.yaml").read_text()
-    assert compile_file_policies(loaded.config).policy_of(TOPIC).after_max_ms == 2**63 - 1
+    assert file_policies_of(loaded.config).policy_of(TOPIC).after_max_ms == 2**63 - 1
 
 
 def test_an_unreadable_cluster_is_reported_and_nothing_is_written(guarded: GuardedBroker, tmp_path: Path) -> None:

@@ -33,9 +33,7 @@ def partition_leaders(bootstrap: str, topic: str) -> dict[int, int]:
     return {entry["partition_index"]: entry["leader_id"] for entry in partitions}
 
 
-def produce_and_read_entries(
-    address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1
-) -> Any:
+def response_entries(address: str, topic: str, version: int, *partitions: tuple[int, bytes], acks: int = -1) -> Any:
     """Return the response for each partition, without fields that differ between two topics of a cluster."""
     with RawClient(address) as client:
         key = client.metadata(topic)["topics"][0]["topic_id"] if version >= 13 else topic
@@ -50,7 +48,7 @@ def produce_and_read_entries(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_brokers_not_leader_error_comes_before_a_validation_error(
+def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
     version: int, cluster: Kafka, cluster_proxy: ProxyProcess
 ) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
@@ -67,13 +65,9 @@ def test_a_brokers_not_leader_error_comes_before_a_validation_error(
         elsewhere = next(partition for partition, leader in where.items() if leader != node.node_id)
         return [(led, bad_batch_now()), (elsewhere, bad_batch_now())]
 
-    direct, at_brokers = produce_and_read_entries(
-        node.address, validated, version, *batches_for_two_leaders(where_validated)
-    )
+    direct, at_brokers = response_entries(node.address, validated, version, *batches_for_two_leaders(where_validated))
     proxied = f"127.0.0.1:{cluster_proxy.broker_port(node.node_id)}"
-    through, at_proxy = produce_and_read_entries(
-        proxied, unvalidated, version, *batches_for_two_leaders(where_unvalidated)
-    )
+    through, at_proxy = response_entries(proxied, unvalidated, version, *batches_for_two_leaders(where_unvalidated))
 
     assert [e["error_code"] for e in direct.values()].count(NOT_LEADER) == 1
     assert sorted(e["error_code"] for e in through.values()) == sorted(e["error_code"] for e in direct.values())
@@ -95,8 +89,8 @@ def test_too_few_replicas_are_reported_before_invalid_timestamps(cluster: Kafka,
             eventually(partial(has_applied_smaller_isr, leader, topic), 60, "the smaller ISR at the leader")
         for acks, code in ((-1, NOT_ENOUGH_REPLICAS), (1, INVALID_TIMESTAMP)):
             proxied = f"127.0.0.1:{cluster_proxy.broker_port(leader.node_id)}"
-            direct = produce_until_leader_responds(leader, leader.address, validated, acks, bad_batch_now())
-            through = produce_until_leader_responds(leader, proxied, unvalidated, acks, bad_batch_now())
+            direct = led_response(leader, leader.address, validated, acks, bad_batch_now())
+            through = led_response(leader, proxied, unvalidated, acks, bad_batch_now())
             assert through == direct
             assert through["error_code"] == code
     finally:
@@ -104,14 +98,14 @@ def test_too_few_replicas_are_reported_before_invalid_timestamps(cluster: Kafka,
         cluster.wait_until_up(victim)
 
 
-def produce_until_leader_responds(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
+def led_response(leader: Node, address: str, topic: str, acks: int, batch: bytes) -> Any:
     """Send a batch to a partition of this leader until it acts as leader; return the response."""
     responses = []
 
     def has_leader_responded() -> bool:
         led = partition_leaders(leader.address, topic)
         partition = next(index for index, node_id in led.items() if node_id == leader.node_id)
-        found, _ = produce_and_read_entries(address, topic, 9, (partition, batch), acks=acks)
+        found, _ = response_entries(address, topic, 9, (partition, batch), acks=acks)
         responses.append({**found[partition], "index": None})
         return responses[-1]["error_code"] != NOT_LEADER
 
@@ -126,9 +120,7 @@ def has_applied_smaller_isr(leader: Node, topic: str) -> bool:
     """
     whole = good_batch_now()
     corrupt = whole[:-1] + bytes([whole[-1] ^ 1])
-    return bool(
-        produce_until_leader_responds(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS
-    )
+    return bool(led_response(leader, leader.address, topic, -1, corrupt)["error_code"] == NOT_ENOUGH_REPLICAS)
 
 
 def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -138,13 +130,13 @@ def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, prox
     proxied = f"127.0.0.1:{proxy.broker_port(1)}"
     for topic in (validated, unvalidated):
         for _ in range(3):
-            produce_and_read_entries(kafka_bootstrap, topic, 9, (0, good_batch_now()))
+            response_entries(kafka_bootstrap, topic, 9, (0, good_batch_now()))
         for future in admin.delete_records([TopicPartition(topic, 0, 2)]).values():
             future.result(30)
 
-    direct, _ = produce_and_read_entries(kafka_bootstrap, validated, 9, (0, bad_batch_now()))
-    through, _ = produce_and_read_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
-    at_once, _ = produce_and_read_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
+    direct, _ = response_entries(kafka_bootstrap, validated, 9, (0, bad_batch_now()))
+    through, _ = response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
+    at_once, _ = response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))
 
     assert through == direct == at_once
     assert direct[0]["log_start_offset"] == 2
@@ -152,9 +144,7 @@ def test_a_rejection_has_the_brokers_log_start_offset(kafka_bootstrap: str, prox
     for topic in (validated, unvalidated):
         for future in admin.delete_records([TopicPartition(topic, 0, 3)]).values():
             future.result(30)
-    eventually(
-        lambda: produce_and_read_entries(proxied, unvalidated, 9, (0, bad_batch_now()))[0][0]["log_start_offset"] == 3
-    )
+    eventually(lambda: response_entries(proxied, unvalidated, 9, (0, bad_batch_now()))[0][0]["log_start_offset"] == 3)
 
 
 @pytest.mark.long

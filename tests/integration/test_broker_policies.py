@@ -14,7 +14,7 @@ from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_shared_state import STATE, create_state_topic
-from tests.integration.test_topic_policies import admin, alter, error_of_change, read_sluicegate_settings
+from tests.integration.test_topic_policies import admin, alter, refusal, set_values
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
 
@@ -33,7 +33,7 @@ class Cluster:
     proxy: ProxyProcess
     seen: Path
 
-    def settings_seen_by_policies(self, topic: str) -> list[str]:
+    def seen_of(self, topic: str) -> list[str]:
         """Return what the policies have seen of a topic, without its name."""
         lines = self.seen.read_text().splitlines() if self.seen.exists() else []
         return [line.replace(f" {topic}", "") for line in lines if topic in line]
@@ -72,7 +72,7 @@ def new_name(word: str) -> str:
     return f"{word}-{uuid.uuid4().hex[:12]}"
 
 
-def create_topic_with_settings(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
+def create(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
     """Create a topic. Raises KafkaException."""
     admin(bootstrap).create_topics([NewTopic(topic, 1, 1, config=settings)])[topic].result(60)
 
@@ -86,76 +86,76 @@ def replace(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
     futures[resource].result(60)
 
 
-def change_settings(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
+def change(bootstrap: str, topic: str, settings: dict[str, str]) -> None:
     alter(bootstrap, topic, **{name.replace(".", "__"): value for name, value in settings.items()})
 
 
 SETTINGS = pytest.mark.parametrize(
     "settings", [{MODE: "observe"}, {MODE: "observe", RETENTION: "7200000"}], ids=["ours", "mixed"]
 )
-CHANGES = pytest.mark.parametrize("make_change", [change_settings, replace], ids=["incremental", "replacing"])
+CHANGES = pytest.mark.parametrize("make_change", [change, replace], ids=["incremental", "replacing"])
 Change = Callable[[str, str, dict[str, str]], None]
 
 
-def test_a_broker_policy_for_new_topics_gets_only_the_brokers_settings(cluster: Cluster) -> None:
+def test_a_policy_for_new_topics_sees_the_brokers_settings_alone(cluster: Cluster) -> None:
     through, direct = new_name("orders"), new_name("orders")
-    create_topic_with_settings(cluster.bootstrap, direct, {RETENTION: "7200000"})
+    create(cluster.bootstrap, direct, {RETENTION: "7200000"})
 
-    create_topic_with_settings(cluster.proxy.bootstrap, through, {RETENTION: "7200000", MODE: "observe"})
+    create(cluster.proxy.bootstrap, through, {RETENTION: "7200000", MODE: "observe"})
 
-    assert cluster.settings_seen_by_policies(through) == cluster.settings_seen_by_policies(direct)
-    assert "create {retention.ms=7200000}" in cluster.settings_seen_by_policies(through)
-    assert not [line for line in cluster.settings_seen_by_policies(through) if MODE in line]
-    assert read_sluicegate_settings(cluster.proxy.bootstrap, through) == {MODE: "observe"}
+    assert cluster.seen_of(through) == cluster.seen_of(direct)
+    assert "create {retention.ms=7200000}" in cluster.seen_of(through)
+    assert not [line for line in cluster.seen_of(through) if MODE in line]
+    assert set_values(cluster.proxy.bootstrap, through) == {MODE: "observe"}
 
 
 @CHANGES
-def test_a_broker_policy_for_alterations_gets_only_the_brokers_settings(cluster: Cluster, make_change: Change) -> None:
+def test_a_policy_for_alterations_sees_the_brokers_settings_alone(cluster: Cluster, make_change: Change) -> None:
     through, direct = new_name("orders"), new_name("orders")
     for topic in (through, direct):
-        create_topic_with_settings(cluster.bootstrap, topic, {})
+        create(cluster.bootstrap, topic, {})
     make_change(cluster.bootstrap, direct, {RETENTION: "7200000"})
 
     make_change(cluster.proxy.bootstrap, through, {RETENTION: "7200000", MODE: "observe"})
 
-    assert cluster.settings_seen_by_policies(through) == cluster.settings_seen_by_policies(direct)
-    assert "alter {retention.ms=7200000}" in cluster.settings_seen_by_policies(through)
-    assert not [line for line in cluster.settings_seen_by_policies(through) if MODE in line]
-    assert read_sluicegate_settings(cluster.proxy.bootstrap, through) == {MODE: "observe"}
-    eventually(lambda: through in read_change_history_text(cluster), what="an entry of the history")
+    assert cluster.seen_of(through) == cluster.seen_of(direct)
+    assert "alter {retention.ms=7200000}" in cluster.seen_of(through)
+    assert not [line for line in cluster.seen_of(through) if MODE in line]
+    assert set_values(cluster.proxy.bootstrap, through) == {MODE: "observe"}
+    eventually(lambda: through in history(cluster), what="an entry of the history")
 
 
 @SETTINGS
-def test_a_topic_that_a_broker_policy_rejects_leaves_no_setting(cluster: Cluster, settings: dict[str, str]) -> None:
+def test_a_topic_that_a_policy_refuses_leaves_no_setting(cluster: Cluster, settings: dict[str, str]) -> None:
     topic = new_name("uncreatable")
 
-    assert error_of_change(lambda: create_topic_with_settings(cluster.proxy.bootstrap, topic, settings)) == REFUSED
+    assert refusal(lambda: create(cluster.proxy.bootstrap, topic, settings)) == REFUSED
 
     assert topic not in admin(cluster.bootstrap).list_topics(timeout=30).topics
-    assert has_no_stored_change(cluster, topic)
+    assert is_without_history(cluster, topic)
 
 
 @CHANGES
 @SETTINGS
-def test_an_alteration_that_a_broker_policy_rejects_leaves_no_setting(
+def test_an_alteration_that_a_policy_refuses_leaves_no_setting(
     cluster: Cluster, make_change: Change, settings: dict[str, str]
 ) -> None:
     topic = new_name("unalterable")
-    create_topic_with_settings(cluster.bootstrap, topic, {})
+    create(cluster.bootstrap, topic, {})
 
-    assert error_of_change(lambda: make_change(cluster.proxy.bootstrap, topic, settings)) == REFUSED
+    assert refusal(lambda: make_change(cluster.proxy.bootstrap, topic, settings)) == REFUSED
 
-    assert read_sluicegate_settings(cluster.proxy.bootstrap, topic) == {}
-    assert has_no_stored_change(cluster, topic)
-    assert not [line for line in cluster.settings_seen_by_policies(topic) if MODE in line]
+    assert set_values(cluster.proxy.bootstrap, topic) == {}
+    assert is_without_history(cluster, topic)
+    assert not [line for line in cluster.seen_of(topic) if MODE in line]
 
 
-def has_no_stored_change(cluster: Cluster, topic: str) -> bool:
+def is_without_history(cluster: Cluster, topic: str) -> bool:
     """Return whether no change of the topic's settings was stored."""
-    return topic not in read_change_history_text(cluster)
+    return topic not in history(cluster)
 
 
-def read_change_history_text(cluster: Cluster) -> str:
+def history(cluster: Cluster) -> str:
     status, text = cluster.proxy.get("/api/changes?days=1")
     assert status == 200
     return text

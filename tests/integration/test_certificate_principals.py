@@ -8,13 +8,13 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, principals_checked_for_write
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.certificates import Authority, Certificate, kafka_tls
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import security_settings
-from tests.clients.programs import produce_record_with_java, produce_record_with_javascript
+from tests.clients.programs import java_record, javascript_record
 from tests.integration.secure_brokers import TOPIC, now_ms, send
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -79,7 +79,7 @@ def test_broker_and_proxy_derive_the_same_principal_from_a_certificate(
     straight = ProxyProcess(proxy.folder, broker.bootstrap)
     straight.bootstrap = broker.bootstrap
     assert send(straight, etl, now_ms()) == send(straight, backfill, now_ms()) == ["ok"]
-    assert principals_checked_for_write(broker, TOPIC) == {"User:TEAM/ETL", "User:TEAM/BACKFILL"}
+    assert writers_of(broker, TOPIC) == {"User:TEAM/ETL", "User:TEAM/BACKFILL"}
 
     old = now_ms() - 2 * _DAY_MS
     assert send(proxy, etl, now_ms(), old) == ["ok", "INVALID_TIMESTAMP"]
@@ -96,12 +96,12 @@ def test_broker_and_proxy_derive_the_same_principal_from_a_certificate(
 
 def _java(address: str, topic: str, timestamp: int, authority: Authority, own: Certificate) -> str:
     files = {name: value for name, value in kafka_tls(own, authority, "").items() if "store" in name}
-    return produce_record_with_java(address, topic, timestamp, {"security.protocol": "SSL", **files})
+    return java_record(address, topic, timestamp, {"security.protocol": "SSL", **files})
 
 
 def _javascript(address: str, topic: str, timestamp: int, authority: Authority, own: Certificate) -> str:
     files = {"ca": authority.file, "cert": own.chain, "key": own.key}
-    return produce_record_with_javascript(address, topic, timestamp, {name: str(file) for name, file in files.items()})
+    return javascript_record(address, topic, timestamp, {name: str(file) for name, file in files.items()})
 
 
 @pytest.mark.long
@@ -114,7 +114,7 @@ def test_java_and_node_have_the_principal_that_the_brokers_authorizer_prints(
     for future in admin.create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)]).values():
         future.result(30)
     assert produce(broker.bootstrap, topic, now_ms(), authority, own) == "ok"
-    (principal,) = principals_checked_for_write(broker, topic)
+    (principal,) = writers_of(broker, topic)
     assert principal == "User:TEAM/ETL"
 
     assert produce(proxy.bootstrap, topic, now_ms(), authority, own) == "ok"

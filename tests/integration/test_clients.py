@@ -9,15 +9,15 @@ from confluent_kafka import Producer
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.conformance.differences import strip_diagnosis
+from tests.conformance.differences import without_diagnosis
 from tests.integration.clients import (
     CLIENTS,
     IDEMPOTENT,
     PLAIN,
     TRANSACTIONAL,
     Client,
-    ConfluentClient,
-    RecordToSend,
+    Confluent,
+    Sent,
     console_produce,
 )
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
@@ -36,13 +36,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def good_records(label: str) -> list[RecordToSend]:
-    return [RecordToSend(f"{label} {i}", now_ms() - i) for i in range(RECORDS)]
+def good_records(label: str) -> list[Sent]:
+    return [Sent(f"{label} {i}", now_ms() - i) for i in range(RECORDS)]
 
 
 def outcomes_without_varying_parts(outcomes: list[str]) -> list[str]:
     """Return the outcomes without current times and without the diagnosis that sluicegate appends."""
-    return [re.sub(r"-?\d{10,}", "N", strip_diagnosis(outcome)) for outcome in outcomes]
+    return [re.sub(r"-?\d{10,}", "N", without_diagnosis(outcome)) for outcome in outcomes]
 
 
 @pytest.mark.long
@@ -71,12 +71,7 @@ def test_a_timestamp_in_nanoseconds_is_rejected_as_by_a_broker(
 ) -> None:
     validated, unvalidated = create_topic(kafka_bootstrap, VALIDATED), create_topic(kafka_bootstrap, UNVALIDATED)
     now = now_ms()
-    polluted = [
-        RecordToSend("a", now),
-        RecordToSend("b", now),
-        RecordToSend("nanoseconds", now * 1_000_000),
-        RecordToSend("c", now),
-    ]
+    polluted = [Sent("a", now), Sent("b", now), Sent("nanoseconds", now * 1_000_000), Sent("c", now)]
     good = good_records("good")
 
     direct = client.send(kafka_bootstrap, validated, polluted, "lz4", mode)
@@ -115,7 +110,7 @@ def test_each_client_works_with_three_brokers(client: Client, cluster: Kafka, cl
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)
     topic = create_topic(cluster.bootstrap, UNVALIDATED, partitions=3, replicas=3)
     good = good_records("good")
-    polluted = [RecordToSend("a", now_ms()), RecordToSend("nanoseconds", now_ms() * 1_000_000)]
+    polluted = [Sent("a", now_ms()), Sent("nanoseconds", now_ms() * 1_000_000)]
 
     assert client.send(cluster_proxy.bootstrap, topic, good, "zstd", IDEMPOTENT) == ["ok"] * RECORDS
     through = client.send(cluster_proxy.bootstrap, topic, polluted, "none", IDEMPOTENT)
@@ -137,4 +132,4 @@ def test_every_broker_of_a_cluster_is_used_through_its_own_port(cluster: Kafka, 
     assert {(b.host, b.port) for b in brokers.values()} == {
         ("127.0.0.1", cluster_proxy.broker_port(node.node_id)) for node in cluster.nodes
     }
-    assert len(ConfluentClient().read(cluster_proxy.bootstrap, topic, 60)) == 60
+    assert len(Confluent().read(cluster_proxy.bootstrap, topic, 60)) == 60

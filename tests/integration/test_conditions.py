@@ -27,13 +27,13 @@ from tests.integration.condition_views import (
     PAGE_MS,
     PICTURES,
     active_condition_details,
-    wait_until_condition_begun,
+    wait_until_begun,
     wait_until_condition_ended,
 )
-from tests.integration.secure_brokers import GuardedBroker, proxy_in_front_of_guarded_broker
+from tests.integration.secure_brokers import GuardedBroker, proxy_for
 from tests.integration.strict_broker import create_topic_on_node
 from tests.integration.test_produce import leader_of
-from tests.integration.test_quarantine import connect_raw_client, produce_and_wait
+from tests.integration.test_quarantine import produce_and_wait, raw_client_of
 from tests.integration.test_workers import children_of, workers_of
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -66,7 +66,7 @@ def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
     done = threading.Event()
 
     def send() -> None:
-        with connect_raw_client(proxy) as client:
+        with raw_client_of(proxy) as client:
             while produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] != INVALID_TIMESTAMP:
                 pass
         done.set()
@@ -76,7 +76,7 @@ def test_an_unwritable_quarantine_topic_is_a_condition_until_it_can_be_written(
         proxy.start()
         began = time.monotonic()
         producer.start()
-        detail = wait_until_condition_begun(proxy, "quarantine_failing", web_ui)
+        detail = wait_until_begun(proxy, "quarantine_failing", web_ui)
         assert detail.startswith(f"dead-letter topic {dead}: ")
         assert proxy.get("/readyz")[0] == 200
         eventually(lambda: '"quarantine write"' in proxy.get("/api/live")[1], 30, "a connection that says why it waits")
@@ -125,7 +125,7 @@ def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
     proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings)
 
     def send() -> None:
-        with connect_raw_client(proxy) as client:
+        with raw_client_of(proxy) as client:
             produce_and_wait(client, topic, batch([Rec(0)]))
 
     try:
@@ -137,7 +137,7 @@ def test_a_quarantine_success_of_one_worker_ends_the_failure_of_an_idle_one(
         for producer in producers:
             producer.join(60)
         create_topic_on_node(strict_kafka, 1, dead)
-        with connect_raw_client(proxy) as client:
+        with raw_client_of(proxy) as client:
             eventually(lambda: produce_and_wait(client, topic, batch([Rec(0)]))["error_code"] == INVALID_TIMESTAMP)
         stored = time.monotonic()
         eventually(lambda: "quarantine_failing" not in active_condition_details(proxy), 60, "the end of the condition")
@@ -160,7 +160,7 @@ def test_a_killed_broker_is_a_condition_until_it_is_started_again(
         proxy.start()
         eventually(lambda: broker_states().get(name) == "reachable", 30, "a probe of each broker")
         cluster.kill(node)
-        detail = wait_until_condition_begun(proxy, "broker_unreachable", web_ui)
+        detail = wait_until_begun(proxy, "broker_unreachable", web_ui)
         assert detail.startswith(f"{name} at {node.address}: ")
         assert proxy.get("/readyz")[0] == 200
         assert {each for each, state in broker_states().items() if state == "unreachable"} == {name}
@@ -180,7 +180,7 @@ def test_a_controller_as_upstream_is_reported_as_not_a_broker(
     proxy = ProxyProcess(tmp_path, controller)
     try:
         proxy.start(ready=False)
-        wait_until_condition_begun(proxy, "upstream_not_a_broker", web_ui)
+        wait_until_begun(proxy, "upstream_not_a_broker", web_ui)
         status, text = proxy.get("/readyz")
         assert status == 503
         assert text.startswith(f"not serving\nupstream_not_a_broker: upstream is not a Kafka broker: {controller}: ")
@@ -232,7 +232,7 @@ def test_unwritable_events_are_a_condition_until_they_can_be_written(
         producer.start()
         proxy.wait_for_violations(topic, 1)
         corrected = fault(file)
-        detail = wait_until_condition_begun(proxy, "events_lost", web_ui)
+        detail = wait_until_begun(proxy, "events_lost", web_ui)
         assert detail == f"violations.file {file}: {said}"
         assert proxy.get("/readyz")[0] == 200
 
@@ -255,7 +255,7 @@ def test_a_clock_two_hours_behind_is_a_condition_until_it_is_corrected(
         eventually(lambda: "sluicegate_clock_offset_seconds " in proxy.get("/metrics")[1], 30, "an offset")
         assert abs(proxy.metric("sluicegate_clock_offset_seconds")) < 5
         mark.touch()
-        detail = wait_until_condition_begun(proxy, "clock_offset", web_ui)
+        detail = wait_until_begun(proxy, "clock_offset", web_ui)
         assert " s behind that of the active controller" in detail
         eventually(lambda: -7205 < proxy.metric("sluicegate_clock_offset_seconds") < -7195, what="two hours")
 
@@ -271,7 +271,7 @@ def test_an_http_server_as_upstream_is_reported_as_not_a_broker(tmp_path: Path, 
         proxy = ProxyProcess(tmp_path, f"127.0.0.1:{server.server_port}")
         try:
             proxy.start(ready=False)
-            detail = wait_until_condition_begun(proxy, "upstream_not_a_broker", web_ui)
+            detail = wait_until_begun(proxy, "upstream_not_a_broker", web_ui)
             assert f"127.0.0.1:{server.server_port}" in detail
             assert "HTTP" in detail
         finally:
@@ -289,7 +289,7 @@ def test_an_unreachable_cluster_is_a_condition_until_it_responds(tmp_path: Path,
         proxy.start()
         (node,) = kafka.nodes
         kafka.kill(node)
-        detail = wait_until_condition_begun(proxy, "upstream_unreachable", web_ui)
+        detail = wait_until_begun(proxy, "upstream_unreachable", web_ui)
         assert node.address in detail
 
         kafka.start_node(node)
@@ -321,7 +321,7 @@ def test_a_cluster_that_lists_no_broker_is_a_condition_until_it_lists_one(
         proxy.start()
         assert proxy.metric("sluicegate_ready") == 1
         _unregister(kafka)
-        detail = wait_until_condition_begun(proxy, "no_broker_listed", web_ui)
+        detail = wait_until_begun(proxy, "no_broker_listed", web_ui)
         assert detail.startswith(f"{kafka.bootstrap} responds, but lists no broker")
         assert proxy.get("/readyz")[0] == 503
         assert proxy.metric("sluicegate_ready") == 0
@@ -342,7 +342,7 @@ def test_a_taken_broker_port_is_a_condition_until_it_is_free(
     try:
         with socket.create_server(("127.0.0.1", proxy.broker_port(cluster.nodes[2].node_id))):
             proxy.start()
-            detail = wait_until_condition_begun(proxy, "broker_port_closed", web_ui)
+            detail = wait_until_begun(proxy, "broker_port_closed", web_ui)
             assert detail.startswith(f"broker {cluster.nodes[2].node_id}: the broker's port cannot be bound: ")
             assert proxy.get("/readyz")[0] == 200
             assert proxy.metric("sluicegate_ready") == 1
@@ -358,7 +358,7 @@ def test_a_broker_without_any_free_port_closes_the_proxy_until_one_is_free(
     try:
         with socket.create_server(("127.0.0.1", proxy.broker_port(1))):
             proxy.start(ready=False)
-            wait_until_condition_begun(proxy, "listener_closed", web_ui)
+            wait_until_begun(proxy, "listener_closed", web_ui)
             assert proxy.metric("sluicegate_ready") == 0
         wait_until_condition_ended(proxy, "listener_closed")
     finally:
@@ -375,7 +375,7 @@ def test_a_broker_that_advertises_the_proxys_own_address_is_a_condition(tmp_path
         listen |= {"bootstrap": f"127.0.0.2:{proxy.bootstrap.rpartition(':')[2]}", "broker_port_map": {1: port}}
         try:
             proxy.start(ready=False)
-            assert wait_until_condition_begun(proxy, "routing_loop", web_ui).startswith(
+            assert wait_until_begun(proxy, "routing_loop", web_ui).startswith(
                 f"the cluster lists broker 1 at 127.0.0.2:{port}, which is this proxy's own listener"
             )
             assert proxy.metric("sluicegate_ready") == 0
@@ -390,7 +390,7 @@ def test_a_killed_worker_is_a_condition_for_a_minute(
     try:
         proxy.start()
         os.kill(workers_of(proxy)[0], signal.SIGKILL)
-        wait_until_condition_begun(proxy, "worker_restarted", web_ui)
+        wait_until_begun(proxy, "worker_restarted", web_ui)
         assert proxy.get("/readyz")[0] == 200
     finally:
         proxy.stop()
@@ -422,7 +422,7 @@ def test_a_stopped_worker_is_a_condition_until_it_continues(
         stopped = workers_of(proxy)[1]
         os.kill(stopped, signal.SIGSTOP)
         try:
-            detail = wait_until_condition_begun(proxy, "worker_unresponsive", web_ui)
+            detail = wait_until_begun(proxy, "worker_unresponsive", web_ui)
             assert f"(process {stopped}) has not reported for more than 5 s" in detail
             end = time.monotonic() + 12  # until the supervisor would treat the process as stuck
             while time.monotonic() < end:
@@ -500,7 +500,7 @@ def test_a_missing_or_invalid_file_is_a_condition_until_it_is_fixed(
         file = proxy.start().folder / "sluicegate.yaml"
         right = file.read_text()
         fault(file)
-        assert said in wait_until_condition_begun(proxy, condition, web_ui)
+        assert said in wait_until_begun(proxy, condition, web_ui)
 
         file.write_text(right)
         wait_until_condition_ended(proxy, condition)
@@ -512,10 +512,10 @@ def test_a_missing_or_invalid_file_is_a_condition_until_it_is_fixed(
 def test_a_missing_login_at_a_cluster_that_requires_one_is_a_condition(
     guarded: GuardedBroker, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
-    proxy = proxy_in_front_of_guarded_broker(guarded, tmp_path)
+    proxy = proxy_for(guarded, tmp_path)
     del proxy.config["upstream"]["sasl"]
     try:
         proxy.start()
-        wait_until_condition_begun(proxy, "proxy_login_missing", web_ui)
+        wait_until_begun(proxy, "proxy_login_missing", web_ui)
     finally:
         proxy.stop()

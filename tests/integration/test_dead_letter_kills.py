@@ -15,14 +15,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND
-from tests.dead_letters.desk import (
-    letter_headers_for_partition,
-    new_topic,
-    plan_redrive,
-    read_committed_records,
-    write,
-    write_configuration,
-)
+from tests.dead_letters.desk import configuration, letters_for, new_topic, planned, stored, write
 from tests.oracle.kafka_java import KAFKA_NEW
 
 PARTITIONS = 3
@@ -40,21 +33,21 @@ def kafka(tmp_path: Path) -> Iterator[Kafka]:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("records", [1_000_000 if os.environ.get("SLUICEGATE_THOROUGH") else 15_000])
-def test_killed_redrives_write_each_record_once_and_in_order(records: int, kafka: Kafka, tmp_path: Path) -> None:
+def test_each_record_is_written_once_and_in_order(records: int, kafka: Kafka, tmp_path: Path) -> None:
     original, dead = new_topic(kafka.bootstrap, "orders", PARTITIONS), new_topic(kafka.bootstrap, "dead", 2)
-    by_target = [letter_headers_for_partition(original, each) for each in range(PARTITIONS)]
+    by_target = [letters_for(original, each) for each in range(PARTITIONS)]
     for partition in range(2):
         some = range(partition, records, 2)
         rows = [(f"{i % 100}".encode(), f"{i}".encode(), by_target[i % 100 % PARTITIONS]) for i in some]
         write(kafka.bootstrap, dead, rows, partition)
-    apply, plan = plan_redrive(dead, write_configuration(tmp_path, kafka.bootstrap))
+    apply, plan = planned(dead, configuration(tmp_path, kafka.bootstrap))
     assert plan["redrive"] == {original: records}
 
-    kills = kill_and_repeat_runs(kafka, apply, original, records)
+    kills = killed_runs(kafka, apply, original, records)
     done = subprocess.run([COMMAND, "dead-letters", *apply], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
-    found = read_committed_records(kafka.bootstrap, original)
+    found = stored(kafka.bootstrap, original)
     assert sorted(int(each.value()) for each in found) == list(range(records))
     by_key = defaultdict(list)
     for each in found:
@@ -63,7 +56,7 @@ def test_killed_redrives_write_each_record_once_and_in_order(records: int, kafka
     assert kills == KILLS
 
 
-def kill_and_repeat_runs(kafka: Kafka, apply: list[str], topic: str, records: int) -> int:
+def killed_runs(kafka: Kafka, apply: list[str], topic: str, records: int) -> int:
     """Kill (SIGKILL) runs after their first records, half of them at once and half at a random moment of a second.
 
     In two runs, the broker is killed and started again before that. Return the number of killed runs.
@@ -72,7 +65,7 @@ def kill_and_repeat_runs(kafka: Kafka, apply: list[str], topic: str, records: in
     rate = ["--rate", str(records / WRITING_SECONDS)]
     kills = 0
     for run in range(KILLS):
-        before = sum_of_end_offsets(kafka.bootstrap, topic)
+        before = end_of(kafka.bootstrap, topic)
         process = subprocess.Popen([COMMAND, "dead-letters", *apply, *rate], stdout=subprocess.DEVNULL)
         wait_for_records(kafka, topic, before, process)
         if run in BROKER_KILLS:
@@ -80,7 +73,7 @@ def kill_and_repeat_runs(kafka: Kafka, apply: list[str], topic: str, records: in
             time.sleep(chance.random())
             kafka.start_node(kafka.nodes[0])
             kafka.wait_until_up(kafka.nodes[0])
-            wait_for_records(kafka, topic, sum_of_end_offsets(kafka.bootstrap, topic), process)
+            wait_for_records(kafka, topic, end_of(kafka.bootstrap, topic), process)
         elif run % 2:
             time.sleep(chance.random())
         if process.poll() is None:
@@ -92,11 +85,11 @@ def kill_and_repeat_runs(kafka: Kafka, apply: list[str], topic: str, records: in
 
 def wait_for_records(kafka: Kafka, topic: str, before: int, process: "subprocess.Popen[bytes]") -> None:
     """Wait until the topic has more records than before, also in open transactions, or the process has ended."""
-    while sum_of_end_offsets(kafka.bootstrap, topic) <= before and process.poll() is None:
+    while end_of(kafka.bootstrap, topic) <= before and process.poll() is None:
         time.sleep(0.01)  # the run writes in its own time
 
 
-def sum_of_end_offsets(bootstrap: str, topic: str) -> int:
+def end_of(bootstrap: str, topic: str) -> int:
     """Return the sum of the ends of a topic's partitions, with open transactions."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": "read_uncommitted"})
     try:

@@ -13,7 +13,7 @@ from sluicegate.dead_letters import Cluster, LetterVerdict, letters_of
 from sluicegate.proxy.reload.letter_policies import read_policies
 from sluicegate.validation.verdict import TIMED
 from tests.broker.proxy_process import ProxyProcess
-from tests.dead_letters.desk import SECONDS, from_topic, new_topic, write, write_configuration
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, write
 from tests.dead_letters.letters import SLUICEGATE
 
 COUNT = 10_000 if os.environ.get("SLUICEGATE_THOROUGH") else 200
@@ -25,7 +25,7 @@ INVALID_TIMESTAMP, INVALID_RECORD = 32, 87
 @pytest.mark.timeout(3600)
 def test_each_letter_gets_the_verdict_of_a_proxy(kafka_bootstrap: str, tmp_path: Path) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
-    records = generate_records_of_which_few_are_bad(time.time_ns() // 1_000_000)
+    records = some_records(time.time_ns() // 1_000_000)
     own = from_topic(SLUICEGATE, original)
     rows = [
         (key, value, tuple((name, f"{at}".encode() if name.endswith(b".timestamp") else text) for name, text in own))
@@ -39,21 +39,19 @@ def test_each_letter_gets_the_verdict_of_a_proxy(kafka_bootstrap: str, tmp_path:
     proxy = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
     try:
         proxy.start()
-        responses = produce_and_collect_error_codes(proxy.bootstrap, original, records)
+        responses = responses_to(proxy.bootstrap, original, records)
     finally:
         proxy.stop()
 
     letters = list(letters_of(Cluster({"bootstrap.servers": kafka_bootstrap}), dead))
-    validator = read_policies(
-        Path(write_configuration(tmp_path, kafka_bootstrap, topics=topics)), (original,)
-    ).validator()
+    validator = read_policies(Path(configuration(tmp_path, kafka_bootstrap, topics=topics)), (original,)).validator()
 
-    assert [expected_error_code(validator.verdict(letter)) for letter in letters] == responses
-    assert [expected_error_code(verdict) for verdict in validator.verdicts(letters)] == responses
+    assert [error_of(validator.verdict(letter)) for letter in letters] == responses
+    assert [error_of(verdict) for verdict in validator.verdicts(letters)] == responses
     assert set(responses) == {0, INVALID_TIMESTAMP, INVALID_RECORD}
 
 
-def generate_records_of_which_few_are_bad(now_ms: int) -> list[tuple[int, bytes | None, bytes | None]]:
+def some_records(now_ms: int) -> list[tuple[int, bytes | None, bytes | None]]:
     """Return timestamps, keys and values, of which three in four have no fault."""
     chance = random.Random(67)
     times = [now_ms - HOUR_MS // 2] * 12 + [now_ms * 1_000_000, now_ms // 1000, now_ms - 9 * HOUR_MS, 2 * now_ms]
@@ -62,23 +60,21 @@ def generate_records_of_which_few_are_bad(now_ms: int) -> list[tuple[int, bytes 
     return [(chance.choice(times), chance.choice(keys), chance.choice(values)) for _ in range(COUNT)]
 
 
-def produce_and_collect_error_codes(
-    bootstrap: str, topic: str, records: list[tuple[int, bytes | None, bytes | None]]
-) -> list[int]:
+def responses_to(bootstrap: str, topic: str, records: list[tuple[int, bytes | None, bytes | None]]) -> list[int]:
     """Return the error code of each record, or 0. Each record is in a request of its own."""
     codes: list[int] = []
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 60_000, "linger.ms": 0})
 
-    def append_error_code(error: Any, _message: object) -> None:
+    def delivered(error: Any, _message: object) -> None:
         codes.append(0 if error is None else error.code())
 
     for at, key, value in records:
-        producer.produce(topic, value, key, 0, append_error_code, timestamp=at)
+        producer.produce(topic, value, key, 0, delivered, timestamp=at)
         assert producer.flush(SECONDS) == 0
     return codes
 
 
-def expected_error_code(verdict: LetterVerdict) -> int:
+def error_of(verdict: LetterVerdict) -> int:
     """Return the error code that a proxy responds with."""
     if verdict.is_accepted:
         return 0

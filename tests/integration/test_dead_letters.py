@@ -7,16 +7,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.dead_letters.desk import (
-    SECONDS,
-    from_topic,
-    new_topic,
-    read_committed_records,
-    run,
-    run_json,
-    write,
-    write_configuration,
-)
+from tests.dead_letters.desk import SECONDS, configuration, from_topic, new_topic, run, run_json, stored, write
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, SPRING, STREAMS
 
 HOUR = {"message.timestamp.before.max.ms": "1h", "message.timestamp.after.max.ms": "1h"}
@@ -28,7 +19,7 @@ def test_lists_topics_with_letters_and_their_owners(kafka_bootstrap: str, tmp_pa
     write(kafka_bootstrap, dead, [(b"a", b"1", CONNECT), (b"b", b"2", ())])
     write(kafka_bootstrap, dead, [(b"c", b"3", SLUICEGATE)], partition=1)
     write(kafka_bootstrap, plain, [(b"a", b"1", ((b"trace", b"7"),))])
-    file = write_configuration(
+    file = configuration(
         tmp_path,
         kafka_bootstrap,
         topics=[{"match": "orders", "owner": {"team": "checkout", "contact": "#checkout"}, **HOUR}],
@@ -84,14 +75,14 @@ def test_shows_groups_of_all_formats(kafka_bootstrap: str) -> None:
     ]
 
 
-def test_contents_are_shown_if_the_policy_of_the_original_topic_allows_it(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_contents_are_shown_as_the_policy_of_the_original_topic_says(kafka_bootstrap: str, tmp_path: Path) -> None:
     dead = new_topic(kafka_bootstrap, "dead")
     value = b'{"card": "4111111111111111", "n": 1}'
     topics = ("shown", "masked", "hidden")
     write(kafka_bootstrap, dead, [(b"key-1", value, from_topic(STREAMS, each)) for each in topics])
     write(kafka_bootstrap, dead, [(b"k", b"4111 in no JSON", from_topic(CONNECT, "masked"))])
     sensitive = [{"name": "card", "fields": ["card"], "action": "mask", "replacement": "****"}]
-    file = write_configuration(
+    file = configuration(
         tmp_path,
         kafka_bootstrap,
         topics=[{"match": "shown", "samples": True}, {"match": "masked", "sensitive": sensitive}],
@@ -112,7 +103,7 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
     dead = new_topic(kafka_bootstrap, "dead")
     write(kafka_bootstrap, dead, [(b"key-1", b'{"card": "4111111111111111", "n": 1}', from_topic(STREAMS, "masked"))])
     sensitive = [{"name": "card", "fields": ["card"], "action": "mask", "replacement": "****"}]
-    file = write_configuration(tmp_path, kafka_bootstrap, topics=[{"match": "masked", "sensitive": sensitive}])
+    file = configuration(tmp_path, kafka_bootstrap, topics=[{"match": "masked", "sensitive": sensitive}])
 
     (group,) = run_json("show", dead, "--config", file)["groups"]
     text = run("show", dead, "--config", file)
@@ -122,7 +113,7 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
     assert group["example"]["contents"]["value"]["text"] == '{"card": "****", "n": 1}'
 
 
-def test_a_missing_topic_or_option_fails_the_command(kafka_bootstrap: str) -> None:
+def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: str) -> None:
     assert "there is no topic gone" in run("show", "gone", "--bootstrap", kafka_bootstrap, code=2)
     assert "specify --config FILE or --bootstrap" in run("list", code=2)
 
@@ -141,7 +132,7 @@ def test_writes_a_report_also_of_letters_without_a_date(kafka_bootstrap: str, tm
     assert "No such file or directory" in run("show", *options, str(tmp_path / "absent" / "report.html"), code=2)
 
 
-def test_verdicts_equal_the_responses_of_a_proxy(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> None:
     """The oracle is a running proxy, to which the same records are produced one by one."""
     original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     now = time.time_ns() // 1_000_000
@@ -161,15 +152,13 @@ def test_verdicts_equal_the_responses_of_a_proxy(kafka_bootstrap: str, tmp_path:
             "rules": [{"name": "json", "value": {"json": {}}}],
         }
     ]
-    file = write_configuration(tmp_path, kafka_bootstrap, topics=topics)
+    file = configuration(tmp_path, kafka_bootstrap, topics=topics)
     folder = tmp_path / "proxy"
     folder.mkdir()
     proxy = ProxyProcess(folder, kafka_bootstrap, {"topics": topics})
     try:
         proxy.start()
-        responses = Counter(
-            produce_and_return_error_code(proxy.bootstrap, original, at, value) for at, value in records
-        )
+        responses = Counter(produced(proxy.bootstrap, original, at, value) for at, value in records)
     finally:
         proxy.stop()
 
@@ -188,7 +177,7 @@ def test_verdicts_equal_the_responses_of_a_proxy(kafka_bootstrap: str, tmp_path:
     assert at_present["accepted"] == sum(value != b"no JSON" for _, value in records)
 
 
-def produce_and_return_error_code(bootstrap: str, topic: str, at: int, value: bytes | None) -> int:
+def produced(bootstrap: str, topic: str, at: int, value: bytes | None) -> int:
     """Return the error code of one record, or 0."""
     codes: list[int] = []
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 30_000})
@@ -206,10 +195,10 @@ def test_reads_what_a_proxy_has_quarantined_and_redrives_it_fixed(kafka_bootstra
     nanoseconds = time.time_ns()
     try:
         proxy.start()
-        assert produce_and_return_error_code(proxy.bootstrap, original, nanoseconds, b"1") == 32
+        assert produced(proxy.bootstrap, original, nanoseconds, b"1") == 32
     finally:
         proxy.stop()
-    file = write_configuration(tmp_path, kafka_bootstrap, topics=topics)
+    file = configuration(tmp_path, kafka_bootstrap, topics=topics)
 
     (group,) = run_json("show", dead, "--config", file)["groups"]
     (verdict,) = run_json("validate", dead, "--config", file)["verdicts"]
@@ -222,13 +211,7 @@ def test_reads_what_a_proxy_has_quarantined_and_redrives_it_fixed(kafka_bootstra
     assert list(group["clients"]) == ["rdkafka"]
     assert (verdict["code"], verdict["valid_after"]["fix unit"]) == ("timestamp_in_future", 1)
     assert run_json("redrive", dead, "--config", file, *options)["written"] == 1
-    assert (
-        sum(
-            each.timestamp()[1] == nanoseconds // 1_000_000
-            for each in read_committed_records(kafka_bootstrap, original)
-        )
-        == 1
-    )
+    assert sum(each.timestamp()[1] == nanoseconds // 1_000_000 for each in stored(kafka_bootstrap, original)) == 1
 
 
 def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tmp_path: Path) -> None:
@@ -236,7 +219,7 @@ def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tm
     headers = ((b"trace", b"7"), (b"x-topic", original.encode()), (b"x-code", b"E42"), (b"x-error-at", b"line 7"))
     write(kafka_bootstrap, dead, [(b"a", b"1", headers), (b"b", b"2", headers)])
     described = {"match": dead, "headers": {"topic": "x-topic", "error": "x-code"}, "prefixes": ["x-error-"]}
-    file = write_configuration(tmp_path, kafka_bootstrap, dead_letter_topics=[described])
+    file = configuration(tmp_path, kafka_bootstrap, dead_letter_topics=[described])
 
     (topic,) = run_json("list", "--config", file, "--topic", dead)
     (group,) = run_json("show", dead, "--config", file)["groups"]
@@ -258,6 +241,6 @@ def test_reads_letters_that_the_configuration_describes(kafka_bootstrap: str, tm
     assert "dead_letter_topics[0].colour" in wrong
     assert validated["accepted"] == 2
     assert result["written"] == 2
-    names = [{name for name, _ in each.headers()} for each in read_committed_records(kafka_bootstrap, original)]
+    names = [{name for name, _ in each.headers()} for each in stored(kafka_bootstrap, original)]
     assert names == [{"trace", "sluicegate.redrive.attempts"}] * 2
     assert run_json("list", "--bootstrap", kafka_bootstrap, "--topic", dead) == []

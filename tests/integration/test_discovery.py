@@ -6,13 +6,13 @@ from sluicegate.config.loading import read_section
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import parse_host_port
 from sluicegate.proxy.cluster.discovery import DiscoveryResult, discover_cluster
-from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.integration.secure_brokers import GuardedBroker
 
 
 async def discover(bootstrap: str, **more: Any) -> DiscoveryResult:
     upstream = read_section(Upstream, {"bootstrap": [bootstrap], **more})
-    tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     return await discover_cluster(upstream, tls, 7)
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.framing.consumers import CONSUMERS, LAST
-from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, RecordToSend
+from tests.integration.clients import CLIENTS, IDEMPOTENT, TRANSACTIONAL, Client, Sent
 from tests.integration.strict_broker import Kept, create_topic_on_node, read_records
 from tests.integration.topics import DEFAULTS
 from tests.wire.batches import NONE, ZSTD, Rec, batch
@@ -88,13 +88,7 @@ def last_header_value(record: Kept, name: str) -> str | None:
 @pytest.mark.parametrize(("kind", "mode"), CLIENTS_AND_MODES)
 def test_bad_records_are_stored_and_copied(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     topic = new_topic(strict_kafka, "copied")
-    sent = [
-        RecordToSend("good", now_ms()),
-        RecordToSend("old", 5),
-        RecordToSend("longer", now_ms()),
-        RecordToSend("oldest", 5),
-        RecordToSend("fine", now_ms()),
-    ]
+    sent = [Sent("good", now_ms()), Sent("old", 5), Sent("longer", now_ms()), Sent("oldest", 5), Sent("fine", now_ms())]
 
     outcomes = kind.send(proxy.bootstrap, topic, sent, "lz4", mode)
 
@@ -142,12 +136,7 @@ def test_an_idempotent_producer_retries_until_copies_can_be_written(strict_kafka
 @pytest.mark.parametrize(("kind", "mode"), CLIENTS_AND_MODES)
 def test_bad_records_are_stored_with_marks(kind: Client, mode: str, strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     topic = new_topic(strict_kafka, "marked")
-    sent = [
-        RecordToSend("good", now_ms()),
-        RecordToSend("old", 5),
-        RecordToSend("too long", now_ms()),
-        RecordToSend("fine", now_ms()),
-    ]
+    sent = [Sent("good", now_ms()), Sent("old", 5), Sent("too long", now_ms()), Sent("fine", now_ms())]
 
     outcomes = kind.send(proxy.bootstrap, topic, sent, "lz4", mode)
 
@@ -225,10 +214,8 @@ def test_sensitive_fields_are_masked_and_read_back(
     spaced = (" ,  ", " : ")
     values = [json.dumps(order, separators=spaced), framed, "{}"]
 
-    outcomes = kind.send(proxy.bootstrap, topic, [RecordToSend(value, now_ms()) for value in values], "lz4", mode)
-    rejected = kind.send(
-        proxy.bootstrap, topic, [RecordToSend('{"customer": {"mail": 7}}', now_ms())], "zstd", IDEMPOTENT
-    )
+    outcomes = kind.send(proxy.bootstrap, topic, [Sent(value, now_ms()) for value in values], "lz4", mode)
+    rejected = kind.send(proxy.bootstrap, topic, [Sent('{"customer": {"mail": 7}}', now_ms())], "zstd", IDEMPOTENT)
 
     assert (outcomes, OK in rejected) == ([OK] * 3, False)
     stored = [value or b"" for _, value, _ in read_records(strict_kafka, topic, 3)][:3]
@@ -250,7 +237,7 @@ def test_go_clients_read_what_a_masked_topic_stores(
         pytest.skip(f"requires {library}, which `make clients` builds with Go")
     topic = new_topic(strict_kafka, "masked")
     orders = [{"customer": {"mail": f"{n}@example.com"}, "cards": [{"number": str(n)}], "n": n} for n in range(500)]
-    sent = [RecordToSend(json.dumps(order), now_ms()) for order in orders]
+    sent = [Sent(json.dumps(order), now_ms()) for order in orders]
 
     assert CLIENTS[0].send(proxy.bootstrap, topic, sent, codec, IDEMPOTENT) == [OK] * len(sent)
     with RawClient(strict_kafka.nodes[0].address) as direct:  # the last record for the reader, which is not JSON

@@ -34,7 +34,7 @@ def old_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     yield from run_kafka(Kafka(KAFKA_OLD, tmp_path_factory.mktemp("old")))
 
 
-def config_for_proxy_in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
+def config_in_front_of(bootstrap: str, **sections: Any) -> dict[str, Any]:
     first = free_ports(8)
     return {
         "upstream": {"bootstrap": [bootstrap]},
@@ -64,7 +64,7 @@ def doctor_advice(folder: Path, config: dict[str, Any], about: str) -> str:
 
 
 def test_a_valid_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_path: Path) -> None:
-    code, found = run_doctor(tmp_path, config_for_proxy_in_front_of(kafka_bootstrap))
+    code, found = run_doctor(tmp_path, config_in_front_of(kafka_bootstrap))
 
     assert code == 0
     assert not [about for about, (level, _) in found.items() if level in ("failure", "not checked")]
@@ -76,7 +76,7 @@ def test_a_valid_configuration_has_no_finding_to_fix(kafka_bootstrap: str, tmp_p
 
 @pytest.mark.long
 def test_an_older_release_is_recognised_by_its_api_versions(old_broker: Kafka, tmp_path: Path) -> None:
-    code, found = run_doctor(tmp_path, config_for_proxy_in_front_of(old_broker.bootstrap))
+    code, found = run_doctor(tmp_path, config_in_front_of(old_broker.bootstrap))
 
     assert code == 0
     assert "older than Kafka 4.0" in found["broker 1"][1]
@@ -106,9 +106,7 @@ def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_p
     created[topic].result(30)
     entry = {"match": topic, "message.timestamp.before.max.ms": "1d"}
 
-    code, found = run_doctor(
-        tmp_path, config_for_proxy_in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}])
-    )
+    code, found = run_doctor(tmp_path, config_in_front_of(kafka_bootstrap, topics=[entry, {"match": f"{topic}-gone"}]))
 
     assert code == 0
     level, message = found[f"topic {topic}"]
@@ -122,7 +120,7 @@ def test_a_topics_limits_are_compared_with_the_files(kafka_bootstrap: str, tmp_p
 
 def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     broker = parse_host_port(kafka_bootstrap)
-    config = config_for_proxy_in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     config["listen"] |= {"broker_port_base": broker.port - 1, "advertised_host": "localhost"}
 
     code, found = run_doctor(tmp_path, config)
@@ -134,8 +132,8 @@ def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp
     assert found["port of broker 1"][0] == "failure"
 
 
-def test_an_advertised_host_that_does_not_reach_the_proxy_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = config_for_proxy_in_front_of(kafka_bootstrap)
+def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
+    config = config_in_front_of(kafka_bootstrap)
     config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, on which nothing listens
 
     code, found = run_doctor(tmp_path, config)
@@ -150,7 +148,7 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     try:
         code, found = run_doctor(tmp_path, proxy.config)
-        stranger = config_for_proxy_in_front_of(kafka_bootstrap)
+        stranger = config_in_front_of(kafka_bootstrap)
         stranger["listen"]["bootstrap"] = proxy.bootstrap
         other_code, other = run_doctor(tmp_path, stranger)
     finally:
@@ -165,7 +163,7 @@ def test_a_proxy_that_is_running_already_is_recognised(kafka_bootstrap: str, tmp
 
 @pytest.mark.long
 def test_missing_permissions_of_the_proxys_login_are_reported(guarded: GuardedBroker, tmp_path: Path) -> None:
-    config = config_for_proxy_in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
+    config = config_in_front_of(guarded.kafka.bootstrap, violations={"topic": TOPIC})
     tls = {"ca_file": str(guarded.authority.file)}
 
     def config_with_login(user: str, password: str) -> tuple[int, Found]:
@@ -197,10 +195,7 @@ def test_missing_permissions_of_the_proxys_login_are_reported(guarded: GuardedBr
 @pytest.mark.long
 def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_bootstrap: str, tmp_path: Path) -> None:
     tls = {"ca_file": str(guarded.authority.file)}
-    plain, encrypted = (
-        config_for_proxy_in_front_of(guarded.kafka.bootstrap),
-        config_for_proxy_in_front_of(kafka_bootstrap),
-    )
+    plain, encrypted = config_in_front_of(guarded.kafka.bootstrap), config_in_front_of(kafka_bootstrap)
     encrypted["upstream"]["tls"] = tls
 
     codes = [run_doctor(tmp_path, config)[0] for config in (plain, encrypted)]
@@ -214,7 +209,7 @@ def test_a_port_with_another_protocol_is_reported(guarded: GuardedBroker, kafka_
 
 
 def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = config_for_proxy_in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     config["upstream"]["sasl"] = {"mechanism": "SCRAM-SHA-512", "username": "a", "password": "b"}
 
     code, found = run_doctor(tmp_path, config)
@@ -228,14 +223,14 @@ def test_a_mechanism_that_the_broker_does_not_offer_is_reported(kafka_bootstrap:
 def test_a_controller_as_upstream_is_named(old_broker: Kafka, tmp_path: Path) -> None:
     controller = f"127.0.0.1:{old_broker.nodes[0].controller_port}"
 
-    code, found = run_doctor(tmp_path, config_for_proxy_in_front_of(controller))
+    code, found = run_doctor(tmp_path, config_in_front_of(controller))
 
     assert code == 2
     assert found[f"broker at {controller}"] == ("failure", "is a KRaft controller, not a broker")
 
 
 def test_a_brokers_port_that_is_the_bootstrap_port_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
-    config = config_for_proxy_in_front_of(kafka_bootstrap)
+    config = config_in_front_of(kafka_bootstrap)
     port = int(config["listen"]["bootstrap"].rpartition(":")[2])
     config["listen"]["broker_port_base"] = port - 1
 
@@ -274,7 +269,7 @@ def run_check(folder: Path, config: dict[str, Any], *options: str) -> "subproces
 def test_check_compares_each_pattern_with_the_topics_of_the_cluster(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     nowhere = f"nowhere-{uuid.uuid4().hex}*"
-    config = config_for_proxy_in_front_of(
+    config = config_in_front_of(
         kafka_bootstrap,
         topics=[{"match": topic}, {"match": topic + "x"}],
         floor=[{"match": nowhere}],
@@ -310,11 +305,11 @@ def test_check_fails_for_a_missing_quarantine_topic_and_an_unreachable_cluster(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     done = run_check(
-        tmp_path, config_for_proxy_in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}])
+        tmp_path, config_in_front_of(kafka_bootstrap, topics=[{"match": "a", "quarantine": "no-such-topic"}])
     )
     assert (done.returncode, "topic no-such-topic does not exist" in done.stderr) == (1, True)
 
-    done = run_check(tmp_path, config_for_proxy_in_front_of(f"127.0.0.1:{free_ports(1)}"))
+    done = run_check(tmp_path, config_in_front_of(f"127.0.0.1:{free_ports(1)}"))
     assert (done.returncode, "not checked: topics: " in done.stderr, "Connection refused" in done.stderr) == (
         1,
         True,

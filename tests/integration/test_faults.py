@@ -15,8 +15,8 @@ from typing import Any, Self
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.broker.background import BackgroundThreads
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.background import Background
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka, Node
 from tests.broker.proxy_process import ProxyProcess
@@ -41,7 +41,7 @@ def own_proxy(kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     proxy.stop()
 
 
-class NumberedRecordProducer:
+class NumberedRecords:
     """An idempotent producer that numbers its records and remembers acknowledged ones: 400 a second, which is enough
     for several batches in flight at the moment of a fault, and not more than an audit can read.
     """
@@ -59,7 +59,7 @@ class NumberedRecordProducer:
                 "log_level": 0,
             }
         )
-        self._background = BackgroundThreads(self._run)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
         self._background.start()
@@ -106,7 +106,7 @@ def values_in_topic(bootstrap: str, topic: str) -> list[int]:
     return values
 
 
-def check_nothing_lost(bootstrap: str, topic: str, stream: NumberedRecordProducer) -> None:
+def check_nothing_lost(bootstrap: str, topic: str, stream: NumberedRecords) -> None:
     stored = values_in_topic(bootstrap, topic)
     assert stream.acknowledged <= set(stored)
     assert len(stored) == len(set(stored)), "a duplicate of an idempotent producer's record"
@@ -114,7 +114,7 @@ def check_nothing_lost(bootstrap: str, topic: str, stream: NumberedRecordProduce
 
 def test_killing_and_restarting_the_proxy_loses_nothing(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
-    with NumberedRecordProducer(own_proxy.bootstrap, topic) as stream:
+    with NumberedRecords(own_proxy.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(200)
         own_proxy.kill()
         own_proxy.start()
@@ -125,7 +125,7 @@ def test_killing_and_restarting_the_proxy_loses_nothing(own_proxy: ProxyProcess,
 
 def test_terminating_the_proxy_drains_it(own_proxy: ProxyProcess, kafka_bootstrap: str) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
-    with NumberedRecordProducer(own_proxy.bootstrap, topic) as stream:
+    with NumberedRecords(own_proxy.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(200)
         own_proxy.terminate()
         assert own_proxy.process is not None
@@ -165,7 +165,7 @@ def test_killing_the_client_leaves_no_connection(own_proxy: ProxyProcess, kafka_
         f"    p.produce('{topic}', b'1')\n"
         "    p.poll(0.001)\n"
     )
-    client = subprocess.Popen(command_killed_with_parent([sys.executable, "-c", program]))
+    client = subprocess.Popen(killed_with_parent([sys.executable, "-c", program]))
     eventually(lambda: own_proxy.metric("sluicegate_accepted_records_total") > 100)
 
     client.kill()
@@ -197,7 +197,7 @@ def test_clients_that_reset_during_validation_leave_no_connection(
 def test_killing_and_restarting_a_broker_loses_nothing(cluster: Kafka, cluster_proxy: ProxyProcess) -> None:
     topic = create_topic(cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = cluster.nodes[2]
-    with NumberedRecordProducer(cluster_proxy.bootstrap, topic) as stream:
+    with NumberedRecords(cluster_proxy.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(200)
         cluster.kill(victim)
         stream.wait_until_acknowledged(500)
@@ -251,9 +251,9 @@ def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path:
     try:
         with suspended_broker(cluster, cluster.nodes[0]):
             proxy.start()
-            with NumberedRecordProducer(proxy.bootstrap, topic) as stream:
+            with NumberedRecords(proxy.bootstrap, topic) as stream:
                 stream.wait_until_acknowledged(200)
-            entry = produce_bad_batch_at_leader(proxy, topic)
+            entry = rejected_at_the_leader(proxy, topic)
     finally:
         proxy.stop()
 
@@ -261,7 +261,7 @@ def test_a_suspended_bootstrap_broker_blocks_no_client(cluster: Kafka, tmp_path:
     check_nothing_lost(cluster.bootstrap, topic, stream)
 
 
-def produce_bad_batch_at_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
+def rejected_at_the_leader(proxy: ProxyProcess, topic: str) -> dict[str, Any]:
     """Send a bad batch through the port of the partition's leader; return the proxy's response for it."""
     consumer = Consumer({"bootstrap.servers": proxy.bootstrap, "group.id": "-"})
     leader = consumer.list_topics(topic, _SECONDS).topics[topic].partitions[0].leader

@@ -60,7 +60,7 @@ def test_a_fixed_batch_of_every_codec_is_accepted_by_a_broker_with_the_same_limi
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         through = client.produce(9, [topic_data(topic, (0, data))])
     with RawClient(kafka_bootstrap) as client:
-        stored = client.fetch_log(topic, 0)
+        stored = client.log_of(topic, 0)
 
     assert (error_code_in(direct), error_code_in(through)) == (32, 0), "the broker itself rejects the record"
     before, after = (RecordBatch(memoryview(each), 0, len(each)) for each in (data, stored))
@@ -217,7 +217,7 @@ def test_a_fix_waits_for_earlier_requests_of_the_connection(kafka_bootstrap: str
     ]
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
         asked = [client.send(PRODUCE, 9, body) for body in bodies]
-        codes = [error_code_in(client.receive_response(each, PRODUCE, 9, PRODUCE_RESPONSE)) for each in asked]
+        codes = [error_code_in(client.response_to(each, PRODUCE, 9, PRODUCE_RESPONSE)) for each in asked]
 
     assert codes == [0, 45, 0]
     assert [time for time, *_ in consume_records(kafka_bootstrap, topic, 2)] == [now - 9_000, now - 9_000]

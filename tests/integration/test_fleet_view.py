@@ -43,7 +43,7 @@ def proxies(kafka_bootstrap: str, tmp_path: Path) -> Iterator[tuple[ProxyProcess
         process.stop()
 
 
-def read_fleet(proxy: ProxyProcess) -> dict[str, Any]:
+def fleet_at(proxy: ProxyProcess) -> dict[str, Any]:
     status, text = proxy.get("/api/fleet")
     assert status == 200, text
     found: dict[str, Any] = json.loads(text)
@@ -52,10 +52,10 @@ def read_fleet(proxy: ProxyProcess) -> dict[str, Any]:
 
 def is_stale(proxy: ProxyProcess) -> dict[str, bool]:
     """Return whether each proxy that this one shows is stale, by the port of its name."""
-    return {each["name"].rpartition(":")[2]: each["is_stale"] for each in read_fleet(proxy)["proxies"]}
+    return {each["name"].rpartition(":")[2]: each["is_stale"] for each in fleet_at(proxy)["proxies"]}
 
 
-def test_each_proxy_shows_the_whole_fleet_and_names_differences(
+def test_all_proxies_show_all_and_what_differs_is_named(
     kafka_bootstrap: str, proxies: tuple[ProxyProcess, ProxyProcess]
 ) -> None:
     one, two = proxies
@@ -64,9 +64,9 @@ def test_each_proxy_shows_the_whole_fleet_and_names_differences(
     names = [each.bootstrap.rpartition(":")[2] for each in proxies]
     for each in proxies:
         eventually(lambda each=each: is_stale(each) == dict.fromkeys(names, False), what="both proxies")
-        assert read_fleet(each)["findings"] == []
-    eventually(lambda: {each["state"] for each in read_fleet(two)["proxies"]} == {"serving"}, what="both serving")
-    (first,) = (each for each in read_fleet(two)["proxies"] if each["admin"] == one.admin.removeprefix("http://"))
+        assert fleet_at(each)["findings"] == []
+    eventually(lambda: {each["state"] for each in fleet_at(two)["proxies"]} == {"serving"}, what="both serving")
+    (first,) = (each for each in fleet_at(two)["proxies"] if each["admin"] == one.admin.removeprefix("http://"))
     assert abs(first["clock_off_ms"]) < 5000
 
     producer = Producer({"bootstrap.servers": kafka_bootstrap})
@@ -75,8 +75,8 @@ def test_each_proxy_shows_the_whole_fleet_and_names_differences(
     for record in (replace(FOREIGN, time_ms=hour_ahead), twice, replace(FOREIGN, time_ms=hour_ahead)):
         producer.produce(f"{one.config['state']['topic']}-presence", encode(record), record.name)
     assert producer.flush(30) == 0
-    eventually(lambda: len(read_fleet(one)["findings"]) == 4, what="the findings")
-    found = {each["code"]: each["text"] for each in read_fleet(one)["findings"]}
+    eventually(lambda: len(fleet_at(one)["findings"]) == 4, what="the findings")
+    found = {each["code"]: each["text"] for each in fleet_at(one)["findings"]}
     assert "2 versions" in found["versions_differ"]
     assert "9.9.9: gate-9:19092" in found["versions_differ"]
     assert "2 policies" in found["policies_differ"]
@@ -88,7 +88,7 @@ def test_each_proxy_shows_the_whole_fleet_and_names_differences(
         for code in found:
             assert f'sluicegate_presence_findings{{finding="{code}"}} 1.0\n' in each.get("/metrics/fleet")[1]
 
-    (two_name,) = (each["name"] for each in read_fleet(one)["proxies"] if each["name"].endswith(names[1]))
+    (two_name,) = (each["name"] for each in fleet_at(one)["proxies"] if each["name"].endswith(names[1]))
     two.kill()
     killed = time.monotonic()
     eventually(lambda: is_stale(one)[names[1]], what="the stale proxy")
@@ -106,7 +106,7 @@ def test_each_proxy_shows_the_whole_fleet_and_names_differences(
 
     two.start()
     eventually(lambda: is_stale(one)[names[1]] is False, what="the restarted proxy")
-    assert len(read_fleet(one)["proxies"]) == 4  # now the difference is a finding
+    assert len(fleet_at(one)["proxies"]) == 4  # now the difference is a finding
 
 
 def test_a_proxy_that_cannot_announce_itself_has_a_condition(kafka_bootstrap: str, tmp_path: Path) -> None:

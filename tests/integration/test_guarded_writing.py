@@ -23,14 +23,7 @@ from confluent_kafka.admin import (
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.secure_brokers import (
-    MECHANISMS,
-    TOPIC,
-    GuardedBroker,
-    client_login,
-    proxy_in_front_of_guarded_broker,
-    send,
-)
+from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login, proxy_for, send
 
 pytestmark = pytest.mark.long
 
@@ -73,7 +66,7 @@ def quarantining_proxy(
     guarded: GuardedBroker, folder: Path, dead: str, own: dict[str, str], events: str | None = None
 ) -> Iterator[ProxyProcess]:
     """Return a proxy that quarantines bad records of the guarded topic in `dead`, with the login `own`."""
-    proxy = proxy_in_front_of_guarded_broker(guarded, folder)
+    proxy = proxy_for(guarded, folder)
     proxy.config["topics"] = [{"match": TOPIC, "quarantine": dead}]
     proxy.config["limits"] = {"frame_timeout_seconds": KEPT_WITHIN}
     proxy.config["upstream"]["sasl"] = own
@@ -85,7 +78,7 @@ def quarantining_proxy(
         proxy.stop()
 
 
-def alice_client_settings(guarded: GuardedBroker, **settings: Any) -> dict[str, Any]:
+def settings_of_alice(guarded: GuardedBroker, **settings: Any) -> dict[str, Any]:
     return client_login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file), **settings}
 
 
@@ -125,7 +118,7 @@ def test_bad_records_and_events_arrive_over_tls_with_every_mechanism(
 
     with quarantining_proxy(guarded, tmp_path, dead, own, events) as proxy:
         times = [now, now * NANOSECONDS, now, 5, (now + 1) * NANOSECONDS]
-        outcomes = send(proxy, alice_client_settings(guarded), *times)
+        outcomes = send(proxy, settings_of_alice(guarded), *times)
         assert outcomes == ["ok", "INVALID_TIMESTAMP", "ok", "INVALID_TIMESTAMP", "INVALID_TIMESTAMP"]
         kept = read_records(guarded, dead)
         # Records may repeat, because a producer that logs in again while its record is being quarantined sends the
@@ -150,10 +143,10 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
 
     with quarantining_proxy(guarded, tmp_path, dead, own, events) as proxy:
         password.write_text(WRONG)
-        assert send(proxy, alice_client_settings(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
+        assert send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 7000}), 5) == ["_MSG_TIMED_OUT"]
         line = proxy.wait_for_line("quarantine write failed")
         assert "authentication" in line.lower(), line
-        assert send(proxy, alice_client_settings(guarded), time.time_ns() // NANOSECONDS) == ["ok"], (
+        assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"], (
             "other records are stored"
         )
         assert read_records(guarded, dead) == []
@@ -161,7 +154,7 @@ def test_a_wrong_password_loses_nothing_and_a_new_one_is_used_without_a_restart(
         password.write_text("secret")
 
         def is_validated() -> bool:
-            return send(proxy, alice_client_settings(guarded), 7) == ["INVALID_TIMESTAMP"]
+            return send(proxy, settings_of_alice(guarded), 7) == ["INVALID_TIMESTAMP"]
 
         eventually(is_validated, what="a verdict with the right password")
         assert "7" in {sluicegate_header(each, "timestamp") for each in read_records(guarded, dead)}
@@ -181,7 +174,7 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
         """Wait for an outcome; a change of permissions takes effect after a moment."""
 
         def has_outcome() -> bool:
-            found = send(proxy, alice_client_settings(guarded, **{"message.timeout.ms": 2500}), 7)
+            found = send(proxy, settings_of_alice(guarded, **{"message.timeout.ms": 2500}), 7)
             rejected.update(found)
             return found == [outcome]
 
@@ -191,7 +184,7 @@ def test_a_missing_permission_loses_nothing_and_is_used_when_granted(guarded: Gu
         for _ in range(2):  # granted, revoked, and granted again
             wait_for_outcome("_MSG_TIMED_OUT")
             assert "authorization failed" in proxy.wait_for_line("quarantine write failed").lower()
-            assert send(proxy, alice_client_settings(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
+            assert send(proxy, settings_of_alice(guarded), time.time_ns() // NANOSECONDS) == ["ok"]
             allow_write(guarded, dead, "bob")
             wait_for_outcome("INVALID_TIMESTAMP")
             assert len(read_records(guarded, dead)) >= rejected["INVALID_TIMESTAMP"] > 0

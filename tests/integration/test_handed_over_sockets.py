@@ -7,10 +7,10 @@ from typing import Self
 
 import pytest
 
-from tests.broker.background import BackgroundThreads
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.test_faults import PARTITIONS, NumberedRecordProducer, values_in_topic
+from tests.integration.test_faults import PARTITIONS, NumberedRecords, values_in_topic
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
@@ -25,7 +25,7 @@ class ReconnectingClient:
         self.times = 0
         self.rejected: list[OSError] = []
         self._addresses = [each.getsockname() for each in sockets]
-        self._background = BackgroundThreads(self._run)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
         self._background.start()
@@ -59,7 +59,7 @@ def proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) 
 def test_a_restart_rejects_no_connection_and_loses_nothing(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED, PARTITIONS)
 
-    with ReconnectingClient(proxy.sockets) as knocking, NumberedRecordProducer(proxy.bootstrap, topic) as stream:
+    with ReconnectingClient(proxy.sockets) as knocking, NumberedRecords(proxy.bootstrap, topic) as stream:
         for _ in range(_RESTARTS):
             stream.wait_until_acknowledged(500)
             proxy.terminate()

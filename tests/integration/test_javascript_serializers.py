@@ -18,12 +18,12 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from tests.broker.proxy_process import ProxyProcess
 from tests.clients.programs import BUILT
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import ROOT
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 
 pytestmark = pytest.mark.long
 
@@ -111,7 +111,7 @@ class Case:
         """Return the text that Confluent's client for JavaScript registers, a descriptor for Protobuf."""
         if self.language != "PROTOBUF":
             return TEXTS[self.language]
-        files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", PROTOBUF, {}))
+        files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", PROTOBUF, {}))
         return b64encode(files.file[-1].SerializeToString()).decode()
 
     def request(self, schema_id: int) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Case:
             "topic": "orders",
             "value": self.value,
             "message": "shop.Order",
-            "descriptors": b64encode(compile_descriptor_set("file.proto", PROTOBUF, {})).decode(),
+            "descriptors": b64encode(descriptor_set_of("file.proto", PROTOBUF, {})).decode(),
         }
 
 
@@ -158,7 +158,7 @@ class CasesRegistry:
         self._by_path = {
             f"/schemas/ids/{schema_id}": case.response() for schema_id, case in enumerate(CASES, 1) if case.is_known
         }
-        self.here = FakeHttpServer(self._respond)
+        self.here = StandIn(self._respond)
 
     def name_guid(self, guid: str, schema_id: int) -> None:
         self._by_path[f"/schemas/guids/{guid}"] = self._by_path[f"/schemas/ids/{schema_id}"]
@@ -178,7 +178,7 @@ def registry() -> Iterator[CasesRegistry]:
 
 
 @pytest.fixture(scope="module")
-def serialized_records(registry: CasesRegistry) -> list[dict[str, Any]]:
+def written(registry: CasesRegistry) -> list[dict[str, Any]]:
     """Return the record of each case, as the serializers for JavaScript write it."""
     node = shutil.which("node")
     if node is None or not MODULES.exists():
@@ -227,10 +227,10 @@ def _code_of(producer: Producer, topic: str, value: bytes, headers: list[tuple[s
     """Send a record alone in its batch, and return the code of the response."""
     codes: list[int] = []
 
-    def append_error_code(error: KafkaError | None, _message: Message) -> None:
+    def delivered(error: KafkaError | None, _message: Message) -> None:
         codes.append(0 if error is None else error.code())
 
-    producer.produce(topic, value, b"k", headers=headers, on_delivery=append_error_code)
+    producer.produce(topic, value, b"k", headers=headers, on_delivery=delivered)
     assert producer.flush(60) == 0
     return codes[0]
 
@@ -246,14 +246,14 @@ def _stored(bootstrap: str, topic: str) -> list[bytes]:
 
 
 def test_records_of_serializers_for_javascript_are_validated_as_far_as_they_can_be_read(
-    kafka_bootstrap: str, proxy: ProxyProcess, serialized_records: list[dict[str, Any]]
+    kafka_bootstrap: str, proxy: ProxyProcess, written: list[dict[str, Any]]
 ) -> None:
     topics = {name: create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix=name) for name in ("main", "kafkajs")}
     producer = Producer({"bootstrap.servers": proxy.bootstrap, "message.timeout.ms": 30_000})
     stored: dict[str, list[bytes]] = {topic: [] for topic in topics.values()}
     reasons: dict[str, list[Case]] = {topic: [] for topic in topics.values()}
 
-    for case, one in zip(CASES, serialized_records, strict=True):
+    for case, one in zip(CASES, written, strict=True):
         topic, value = topics[case.registry], b64decode(one["value"])
         assert (b"example.org" in value) is not case.is_encrypted, case
         if case.is_cut:

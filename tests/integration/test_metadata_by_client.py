@@ -11,7 +11,7 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from tests.broker.certificates import Authority
 from tests.broker.proxy_process import ProxyProcess
-from tests.proxy.scripted_broker import ScriptedBroker, metadata_response_with_brokers
+from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
 from tests.wire.raw_client import RawClient
 
 _NODE = 1
@@ -38,7 +38,7 @@ def _ask(address: str, context: ssl.SSLContext | None, name: str, zone: str, fir
             client.send(first, 0, b"", client_id)
             assert isinstance(client.receive(), bytes)
         sent = client.send(ApiKey.METADATA, _VERSION, METADATA_REQUEST.build({"topics": []}, _VERSION), client_id)
-        response = client.receive_response(sent, ApiKey.METADATA, _VERSION, METADATA_RESPONSE)
+        response = client.response_to(sent, ApiKey.METADATA, _VERSION, METADATA_RESPONSE)
     assert not isinstance(response, str), response
     return [(each["host"], each["port"]) for each in response["brokers"]]
 
@@ -52,7 +52,7 @@ async def test_clients_of_two_zones_get_the_brokers_of_their_zone(tmp_path: Path
 
             def metadata_by_client(version: int, body: bytes, asked: ScriptedBroker = each) -> bytes | None:
                 agent = agents["east" if "east" in asked.client else "west"].address
-                return metadata_response_with_brokers((_NODE, agent.host, agent.port))(version, body)
+                return metadata_of_brokers((_NODE, agent.host, agent.port))(version, body)
 
             each.answers[ApiKey.METADATA] = metadata_by_client
         proxy = ProxyProcess(tmp_path, str(bootstrap.address))

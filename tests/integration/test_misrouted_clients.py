@@ -18,7 +18,7 @@ from tests.broker.eventually import eventually
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.faults.test_verifiable import VerifiableClient
+from tests.faults.test_verifiable import Tool
 from tests.integration.java import java_tool
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEWEST
@@ -36,7 +36,7 @@ FETCH = 1
 
 
 @dataclass(frozen=True)
-class ProxyRoute:
+class Way:
     """A proxy and how clients reach the brokers behind it: by ports, or by names of its `authority`."""
 
     proxy: ProxyProcess
@@ -55,7 +55,7 @@ class ProxyRoute:
 
     def code(self, node_id: int | None, wanted_cluster: str | None, wanted_node: int) -> int:
         with self.client(node_id) as client:
-            return error_code_of_api_versions(client, wanted_cluster, wanted_node)
+            return code_for(client, wanted_cluster, wanted_node)
 
     def cluster_id(self) -> str:
         """Return the cluster id in a Metadata response, with which the client learns the addresses of the brokers."""
@@ -70,36 +70,36 @@ def newest_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 @pytest.fixture(scope="module")
-def ports(newest_cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyRoute]:
-    yield from start_route(ProxyProcess(tmp_path_factory.mktemp("ports"), newest_cluster.bootstrap), None)
+def ports(newest_cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
+    yield from way_through(ProxyProcess(tmp_path_factory.mktemp("ports"), newest_cluster.bootstrap), None)
 
 
 @pytest.fixture(scope="module")
-def names(newest_cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProxyRoute]:
+def names(newest_cluster: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
     folder = tmp_path_factory.mktemp("names")
     proxy, authority = ProxyProcess(folder, newest_cluster.bootstrap), Authority(folder)
     own = authority.sign("sluicegate", "*.brokers.test", "bootstrap.test")
     listen = proxy.config["listen"]
     del listen["broker_port_base"]
     listen |= {"tls": own.files, "broker_host": "broker-{node_id}.brokers.test", "advertised_host": "bootstrap.test"}
-    yield from start_route(proxy, authority)
+    yield from way_through(proxy, authority)
 
 
-def start_route(proxy: ProxyProcess, authority: Authority | None) -> Iterator[ProxyRoute]:
+def way_through(proxy: ProxyProcess, authority: Authority | None) -> Iterator[Way]:
     proxy.config["defaults"] = DEFAULTS
     try:
-        yield ProxyRoute(proxy.start(), authority)
+        yield Way(proxy.start(), authority)
     finally:
         proxy.stop()
 
 
 @pytest.fixture(params=["ports", "names"])
-def route(request: pytest.FixtureRequest) -> ProxyRoute:
-    found: ProxyRoute = request.getfixturevalue(request.param)
+def way(request: pytest.FixtureRequest) -> Way:
+    found: Way = request.getfixturevalue(request.param)
     return found
 
 
-def error_code_of_api_versions(client: RawClient, wanted_cluster: str | None, wanted_node: int) -> int:
+def code_for(client: RawClient, wanted_cluster: str | None, wanted_node: int) -> int:
     """Return the error code for a client that wants this node of this cluster."""
     wanted = {"cluster_id": wanted_cluster, "node_id": wanted_node}
     body = API_VERSIONS_REQUEST.build({"client_software_name": "raw", "client_software_version": "1"} | wanted, VERSION)
@@ -109,20 +109,20 @@ def error_code_of_api_versions(client: RawClient, wanted_cluster: str | None, wa
     return code
 
 
-def error_code_position(address: str, wanted_cluster: str | None, wanted_node: int) -> int:
+def code_at(address: str, wanted_cluster: str | None, wanted_node: int) -> int:
     with RawClient(address) as client:
-        return error_code_of_api_versions(client, wanted_cluster, wanted_node)
+        return code_for(client, wanted_cluster, wanted_node)
 
 
 @pytest.mark.parametrize("node_id", NODES)
-def test_a_brokers_port_or_name_responds_as_the_broker(node_id: int, newest_cluster: Kafka, route: ProxyRoute) -> None:
-    own = route.cluster_id()
+def test_a_brokers_port_or_name_responds_as_the_broker(node_id: int, newest_cluster: Kafka, way: Way) -> None:
+    own = way.cluster_id()
     address = newest_cluster.nodes[node_id - 1].address
     wanted = [(cluster, node) for cluster in (None, own, OTHER_CLUSTER) for node in (NO_NODE, *NODES)]
 
-    direct = {each: error_code_position(address, *each) for each in wanted}
+    direct = {each: code_at(address, *each) for each in wanted}
 
-    assert {each: route.code(node_id, *each) for each in wanted} == direct
+    assert {each: way.code(node_id, *each) for each in wanted} == direct
     assert direct[None, NO_NODE] == NONE
     assert direct[own, NO_NODE] == INVALID_REQUEST  # a client must name both or neither
     assert {node: direct[own, node] for node in NODES} == {
@@ -131,11 +131,11 @@ def test_a_brokers_port_or_name_responds_as_the_broker(node_id: int, newest_clus
     assert {direct[OTHER_CLUSTER, node] for node in NODES} == {REBOOTSTRAP_REQUIRED}
 
 
-def test_bootstrap_accepts_a_client_that_knows_no_node(route: ProxyRoute) -> None:
-    assert [route.code(None, None, NO_NODE) for _ in range(4)] == [NONE] * 4  # bootstrap alternates between brokers
+def test_bootstrap_accepts_a_client_that_knows_no_node(way: Way) -> None:
+    assert [way.code(None, None, NO_NODE) for _ in range(4)] == [NONE] * 4  # bootstrap alternates between brokers
 
 
-def test_clients_see_every_version_of_the_broker_except_of_fetch(newest_cluster: Kafka, ports: ProxyRoute) -> None:
+def test_clients_see_every_version_of_the_broker_except_of_fetch(newest_cluster: Kafka, ports: Way) -> None:
     listed = []
     for client in (RawClient(newest_cluster.nodes[0].address), ports.client(1)):
         with client:
@@ -147,7 +147,7 @@ def test_clients_see_every_version_of_the_broker_except_of_fetch(newest_cluster:
     assert {key for key, range_ in direct.items() if through.get(key) != range_} == {FETCH}
 
 
-def test_java_works_in_a_group_without_a_rebootstrap(newest_cluster: Kafka, ports: ProxyRoute) -> None:
+def test_java_works_in_a_group_without_a_rebootstrap(newest_cluster: Kafka, ports: Way) -> None:
     """Java connects to the coordinator, too, which it names by another number than the node id."""
     topic = create_topic(newest_cluster.bootstrap, UNVALIDATED, partitions=2, replicas=1)
     servers = ("--bootstrap-server", ports.proxy.bootstrap, "--topic", topic)
@@ -164,41 +164,41 @@ def test_java_works_in_a_group_without_a_rebootstrap(newest_cluster: Kafka, port
     assert rebootstraps_through(ports.proxy) == before
 
 
-def test_a_broker_that_moved_to_another_address_is_found_again(newest_cluster: Kafka, route: ProxyRoute) -> None:
+def test_a_node_that_moved_is_found_again(newest_cluster: Kafka, way: Way) -> None:
     """Brokers 1 and 2 swap addresses. A client with old Metadata gets the code that it gets without the proxy."""
-    own = route.cluster_id()
+    own = way.cluster_id()
     first, second = newest_cluster.nodes
-    assert route.code(1, own, 1) == NONE
+    assert way.code(1, own, 1) == NONE
 
     newest_cluster.swap_addresses(first, second)
 
-    assert error_code_position(second.address, own, 1) == REBOOTSTRAP_REQUIRED
-    assert route.code(1, own, 1) == REBOOTSTRAP_REQUIRED
+    assert code_at(second.address, own, 1) == REBOOTSTRAP_REQUIRED
+    assert way.code(1, own, 1) == REBOOTSTRAP_REQUIRED
 
-    def are_both_nodes_found() -> bool:
-        return route.cluster_id() == own and [route.code(node, own, node) for node in NODES] == [NONE, NONE]
+    def is_found() -> bool:
+        return way.cluster_id() == own and [way.code(node, own, node) for node in NODES] == [NONE, NONE]
 
-    eventually(are_both_nodes_found, 60, "both nodes at their new addresses")
+    eventually(is_found, 60, "both nodes at their new addresses")
 
 
-def test_clients_of_a_replaced_cluster_must_bootstrap_again(newest_cluster: Kafka, route: ProxyRoute) -> None:
-    old = route.cluster_id()
-    assert [route.code(node, old, node) for node in NODES] == [NONE, NONE]
+def test_clients_of_a_replaced_cluster_must_bootstrap_again(newest_cluster: Kafka, way: Way) -> None:
+    old = way.cluster_id()
+    assert [way.code(node, old, node) for node in NODES] == [NONE, NONE]
 
     newest_cluster.replace()
 
-    assert [route.code(node, old, node) for node in NODES] == [REBOOTSTRAP_REQUIRED] * 2
-    assert route.code(None, None, NO_NODE) == NONE
-    eventually(lambda: route.cluster_id() != old, 60, "the other cluster")
-    new = route.cluster_id()
-    eventually(lambda: [route.code(node, new, node) for node in NODES] == [NONE, NONE], 60, "both nodes")
+    assert [way.code(node, old, node) for node in NODES] == [REBOOTSTRAP_REQUIRED] * 2
+    assert way.code(None, None, NO_NODE) == NONE
+    eventually(lambda: way.cluster_id() != old, 60, "the other cluster")
+    new = way.cluster_id()
+    eventually(lambda: [way.code(node, new, node) for node in NODES] == [NONE, NONE], 60, "both nodes")
 
 
-def test_java_continues_at_a_replaced_cluster(newest_cluster: Kafka, ports: ProxyRoute, tmp_path: Path) -> None:
+def test_java_continues_at_a_replaced_cluster(newest_cluster: Kafka, ports: Way, tmp_path: Path) -> None:
     """Java has already bootstrapped again when the second cluster starts, because no broker responded."""
     topic = create_topic(newest_cluster.bootstrap, UNVALIDATED, partitions=2, replicas=1)
     arguments = ("--topic", topic, "--bootstrap-server", ports.proxy.bootstrap, "--throughput", "20")
-    producer = VerifiableClient("Producer", tmp_path, *arguments, version=KAFKA_NEWEST)
+    producer = Tool("Producer", tmp_path, *arguments, version=KAFKA_NEWEST)
     try:
         eventually(lambda: len(producer.events("producer_send_success")) > 20, 60, "records of the first cluster")
         newest_cluster.replace()

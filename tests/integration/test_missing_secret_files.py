@@ -11,7 +11,7 @@ import pytest
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import active_condition_details, wait_until_condition_begun
+from tests.integration.condition_views import active_condition_details, wait_until_begun
 from tests.integration.test_workers import workers_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def certificate_of(proxy: ProxyProcess) -> str:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_a_missing_certificate_file_stays_in_use_until_it_returns(
+def test_a_vanished_certificate_stays_in_use_until_it_is_back(
     kafka_bootstrap: str, workers: int, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     folder, elsewhere = tmp_path / "tls", tmp_path / "elsewhere"
@@ -38,7 +38,7 @@ def test_a_missing_certificate_file_stays_in_use_until_it_returns(
         shown = certificate_of(proxy)
         folder.rename(elsewhere)
 
-        detail = wait_until_condition_begun(proxy, "file_unusable", web_ui)
+        detail = wait_until_begun(proxy, "file_unusable", web_ui)
         assert f"{own.key} cannot be read: No such file or directory" in detail
         subject = 'sluicegate_condition{condition="file_unusable",subject="listen.tls.certificate_file"} 1.0'
         assert subject in proxy.get("/metrics")[1]

@@ -98,7 +98,7 @@ def proxy(
         made.stop()
 
 
-def make_batch_of_value(value: bytes, codec: str) -> bytes:
+def sent_batch(value: bytes, codec: str) -> bytes:
     now = time.time_ns() // 1_000_000
     return batch([Rec(now, str(number).encode(), value) for number in range(_COUNT)], CODECS[codec])
 
@@ -113,8 +113,8 @@ def test_each_topic_of_one_request_is_masked_by_its_own_policy(
     request = [
         topic_data(
             topics[name],
-            *((number, make_batch_of_value(kind.sent, codec)) for number, codec in enumerate(codecs)),
-            *([(_REJECTED, make_batch_of_value(kind.rejected, "lz4"))] if kind.rejected is not None else []),
+            *((number, sent_batch(kind.sent, codec)) for number, codec in enumerate(codecs)),
+            *([(_REJECTED, sent_batch(kind.rejected, "lz4"))] if kind.rejected is not None else []),
         )
         for name, kind in schema_kinds.items()
     ]
@@ -133,11 +133,11 @@ def test_each_topic_of_one_request_is_masked_by_its_own_policy(
     with RawClient(kafka_bootstrap) as direct:
         for name, kind in schema_kinds.items():
             for number, codec in enumerate(codecs):
-                stored = MemoryRecords(direct.fetch_log(topics[name], number)).next_batch()
+                stored = MemoryRecords(direct.log_of(topics[name], number)).next_batch()
                 assert errors[topics[name], number] == 0, (name, codec)
                 assert [(each.key, each.value) for each in stored] == [
                     (str(number).encode(), kind.stored) for number in range(_COUNT)
                 ], (name, codec)
             if kind.rejected is not None:
                 assert errors[topics[name], _REJECTED] == 87, name
-                assert direct.fetch_log(topics[name], _REJECTED) == b"", name
+                assert direct.log_of(topics[name], _REJECTED) == b"", name

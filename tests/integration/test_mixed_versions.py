@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.two_proxies import ClientsOfTwoProxies, replace, two_proxies
+from tests.integration.two_proxies import ClientsOfTwo, replace, two_proxies
 from tests.oracle.kafka_java import ROOT
 
 pytestmark = pytest.mark.long
@@ -62,7 +62,7 @@ class OlderVersion:
     commit: str
     tree: Path
 
-    def use_at_next_start(self, proxy: ProxyProcess) -> None:
+    def replace_command_of(self, proxy: ProxyProcess) -> None:
         """Make the next start of a proxy run this version."""
         proxy.command = [sys.executable, "-P", "-c", _RUN.format(tree=str(self.tree))]
         proxy.environment = {"PYTHONPATH": str(self.tree)}
@@ -87,16 +87,16 @@ def test_a_rolling_upgrade_and_a_rollback_lose_nothing(
     with two_proxies(kafka_bootstrap, tmp_path) as proxies:
         newer = [(proxy.command, proxy.environment) for proxy in proxies]
         for proxy in proxies:
-            older_version.use_at_next_start(proxy)
+            older_version.replace_command_of(proxy)
             proxy.start()
-        clients = ClientsOfTwoProxies(kafka_bootstrap, proxies)
-        with clients.run_clients_and_verify():
+        clients = ClientsOfTwo(kafka_bootstrap, proxies)
+        with clients.writing():
             for proxy, (command, environment) in zip(proxies, newer, strict=True):  # mixed from the second on
                 proxy.command, proxy.environment = command, environment
                 replace(proxy)
                 clients.progress()
             for proxy in proxies:
-                older_version.use_at_next_start(proxy)
+                older_version.replace_command_of(proxy)
                 replace(proxy)
                 clients.progress()
 

@@ -63,9 +63,9 @@ def make_topic_known(proxy: ProxyProcess, topic: str) -> None:
         client.metadata(topic)
 
 
-def fetch_log(address: str, topic: str) -> bytes:
+def log_of(address: str, topic: str) -> bytes:
     with RawClient(address) as client:
-        return client.fetch_log(topic, 0)
+        return client.log_of(topic, 0)
 
 
 def test_an_observed_topic_stores_the_same_as_without_a_proxy_and_reports_violations(
@@ -84,7 +84,7 @@ def test_an_observed_topic_stores_the_same_as_without_a_proxy_and_reports_violat
 
     assert through == without
     assert through.count(0) == 3 * len(CODECS)
-    assert fetch_log(kafka_bootstrap, seen) == fetch_log(kafka_bootstrap, direct)
+    assert log_of(kafka_bootstrap, seen) == log_of(kafka_bootstrap, direct)
     events = proxy.wait_for_violations(seen, 2 * len(CODECS) + 3)
     assert {event["mode"] for event in events} == {"observe"}
     assert len(events) == 2 * len(CODECS) + 3
@@ -188,7 +188,7 @@ def test_gradual_enforcement_observes_other_clients_and_a_reload_includes_them(
             body = produce_body(9, [topic_data(topic, (0, batch([Rec(now_ms() + ahead_ms)], LZ4)))])
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
                 asked = client.send(PRODUCE, 9, body, client_id)
-                return error_code_in(client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE))
+                return error_code_in(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE))
 
         assert [send_as_client(client_id, 0) for client_id in ("checkout", "billing")] == [0, 0]
         assert [send_as_client(client_id, 2 * HOUR) for client_id in ("checkout", "billing")] == [INVALID_TIMESTAMP, 0]

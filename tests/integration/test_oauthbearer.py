@@ -15,7 +15,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
-from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, principals_checked_for_write
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
@@ -151,7 +151,7 @@ def test_the_claim_that_the_broker_uses_is_the_principal(
     if code == _TOO_OLD:
         assert proxy_with_claim.wait_for_violations(topic, before + 1)[-1]["principal"] == "User:etl"
     else:
-        assert f"User:{preferred}" in principals_checked_for_write(broker, topic)
+        assert f"User:{preferred}" in writers_of(broker, topic)
 
 
 @pytest.mark.parametrize(("user", "code"), [("etl", _TOO_OLD), ("backfill", None)])
@@ -170,7 +170,7 @@ def test_records_after_a_reauthentication_are_validated_as_the_accepted_user(
         sent = client.send(0, 9, produce_body(9, [topic_data(topic, (0, old))]))
         assert isinstance(client.receive(), bytes)  # the handshake's response
         is_accepted = isinstance(client.receive(), bytes)
-        response = client.receive_response(sent, 0, 9, PRODUCE_RESPONSE)
+        response = client.response_to(sent, 0, 9, PRODUCE_RESPONSE)
 
     assert is_accepted is (user == "etl")
     found = None if isinstance(response, str) else response["responses"][0]["partition_responses"][0]["error_code"]
@@ -200,7 +200,7 @@ def test_the_name_in_a_rejected_token_is_not_used(proxy_with_claim: ProxyProcess
 
 
 @pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
-def test_the_token_that_the_broker_uses_counts_if_a_message_has_several(
+def test_of_several_tokens_in_one_message_the_brokers_choice_counts(
     proxy_with_claim: ProxyProcess, wrap: bytes
 ) -> None:
     """The second token is in an extension's value, or in an `auth` pair before another such pair."""

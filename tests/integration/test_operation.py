@@ -72,7 +72,7 @@ def test_traffic_histories_equal_the_stored_and_rejected_bytes(kafka_bootstrap: 
             for timestamp in timestamps:
                 records = batch([Rec(now_ms()), Rec(timestamp), Rec(now_ms())])
                 asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, records))]), name)
-                response = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE)
+                response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)
                 assert isinstance(response, dict)
                 code = response["responses"][0]["partition_responses"][0]["error_code"]
                 assert code == (INVALID_TIMESTAMP if timestamp in bad else 0)
@@ -87,7 +87,7 @@ def test_traffic_histories_equal_the_stored_and_rejected_bytes(kafka_bootstrap: 
         assert began - 10 <= _history(proxy, *named)["begin"] + 10 * first <= now_ms() // 1000
     with RawClient(kafka_bootstrap) as broker:
         for topic in (one, other):
-            assert _sums(proxy, "topic", topic)["size"] == len(broker.fetch_log(topic, 0)) + rejected_bytes[topic]
+            assert _sums(proxy, "topic", topic)["size"] == len(broker.log_of(topic, 0)) + rejected_bytes[topic]
 
 
 def _history(proxy: ProxyProcess, kind: str, name: str) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def test_a_client_that_ignores_api_versions_reconnects_slowly(kafka_bootstrap: s
         proxy.stop()
 
 
-def test_a_single_client_can_be_traced_in_the_log(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_one_client_can_be_traced(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client_id": "followed"}}).start()
     try:
@@ -246,7 +246,7 @@ def test_a_blocked_log_delays_no_client(target: str, kafka_bootstrap: str, tmp_p
 
 
 @pytest.mark.long
-def test_unread_responses_do_not_accumulate_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_unread_responses_do_not_occupy_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Backpressure: when a client stops reading, the proxy stops reading its broker connection."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"})
@@ -258,14 +258,14 @@ def test_unread_responses_do_not_accumulate_in_memory(kafka_bootstrap: str, tmp_
                 stored = client.produce(9, [topic_data(topic, (0, batch([Rec(now_ms(), value=bytes(1_000_000))])))])
                 assert stored["responses"][0]["partition_responses"][0]["error_code"] == 0
         assert proxy.process is not None
-        before = read_resident_bytes(proxy.process.pid)
+        before = resident_now(proxy.process.pid)
 
         readers = [RawClient(address) for _ in range(5)]
         asked = [reader.send(FETCH, 11, fetch_body(topic, 0, 0)) for reader in readers]
         eventually(lambda: proxy.metric("sluicegate_in_flight_requests") <= 0, 30, "no request in flight")
         time_to_look = time.monotonic() + 1
         eventually(lambda: time.monotonic() > time_to_look)
-        grown = read_resident_bytes(proxy.process.pid) - before
+        grown = resident_now(proxy.process.pid) - before
 
         for reader, correlation_id in zip(readers, asked, strict=True):
             frame = reader.receive(30)
@@ -278,7 +278,7 @@ def test_unread_responses_do_not_accumulate_in_memory(kafka_bootstrap: str, tmp_
         proxy.stop()
 
 
-def read_resident_bytes(pid: int) -> int:
+def resident_now(pid: int) -> int:
     """Return the resident memory of a process (VmRSS)."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))) * 1024

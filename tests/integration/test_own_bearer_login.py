@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import wait_until_condition_begun
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.java import java_tool
 from tests.pipeline.bearers import CLIENT, SECRET, bearer_broker, token_endpoint, unsecured_token
 from tests.proxy.cli.test_commands import sluicegate_process
@@ -107,7 +107,7 @@ def test_a_token_file_serves_settings_dead_letters_and_events(
 
         expired = unsecured_token("sluicegate", -30, marker="planted")
         file.write_text(expired)
-        wait_until_condition_begun(proxy, "proxy_login_rejected", web_ui)
+        wait_until_begun(proxy, "proxy_login_rejected", web_ui)
         status, body = proxy.get("/readyz")
         assert status == 200
         assert "upstream.sasl provides no token" in body

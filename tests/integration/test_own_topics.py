@@ -29,7 +29,7 @@ from tests.oracle.definitions import message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEW
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
-from tests.wire.topic_changes import REQUESTS, SCHEMAS, error_codes_in
+from tests.wire.topic_changes import REQUESTS, SCHEMAS, codes_in
 
 STATE = {"cleanup.policy": "compact"}
 KEYS = {api.name: api.key for api in APIS.values()}
@@ -41,7 +41,7 @@ UNAUTHORIZED = {29, 31}
 
 def error_codes_of_request(client: RawClient, name: str, version: int, topic: str) -> set[int]:
     body = SCHEMAS[f"{name}Request"].build(REQUESTS[name](topic), version)
-    return {code for code in error_codes_in(client.call(KEYS[name], version, SCHEMAS[f"{name}Response"], body)) if code}
+    return {code for code in codes_in(client.call(KEYS[name], version, SCHEMAS[f"{name}Response"], body)) if code}
 
 
 def proxy_with_state_topic(folder: Path, upstream: str, topic: str) -> ProxyProcess:
@@ -50,7 +50,7 @@ def proxy_with_state_topic(folder: Path, upstream: str, topic: str) -> ProxyProc
     return process
 
 
-def test_errors_for_own_topics_equal_a_brokers_authorization_errors(tmp_path: Path) -> None:
+def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) -> None:
     """The proxy may not read the state topic either, so it is not ready, and its configuration names the topics."""
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     settings = {"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}
@@ -95,7 +95,7 @@ def test_errors_for_own_topics_equal_a_brokers_authorization_errors(tmp_path: Pa
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_own_topics_can_only_be_changed_directly_at_the_cluster(
+def test_an_administrator_changes_an_own_topic_only_at_the_cluster(
     kafka_bootstrap: str, tmp_path: Path, workers: int
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, STATE, partitions=1) for _ in range(2))

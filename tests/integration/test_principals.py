@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
-from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, principals_checked_for_write
+from tests.broker.authorizer_log import AUTHORIZER, PROGRAM, writers_of
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.security import SCRAM_LOGIN, bearer_login, plain_login, security_settings
-from tests.integration.condition_views import wait_until_condition_begun
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.test_doctor import run_doctor
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -93,11 +93,11 @@ def delegation_token(broker: Kafka) -> DelegationToken:
         assert client.plain("alice", "secret") is None
         made = client.new_delegation_token()
 
-    def is_token_known() -> bool:  # the broker learns about the token from the metadata log
+    def is_known() -> bool:  # the broker learns about the token from the metadata log
         with SaslClient(broker.bootstrap) as client:
             return client.scram("SCRAM-SHA-256", made.token_id, made.password, TOKEN_AUTH) is None
 
-    eventually(is_token_known, what="the token")
+    eventually(is_known, what="the token")
     return made
 
 
@@ -173,8 +173,8 @@ def _codes(proxy: ProxyProcess, topic: str, login: Login) -> tuple[int | None, s
     with SaslClient(proxy.bootstrap) as client:
         assert login(client, topic) is None
         eventually(lambda: client.metadata(topic)["topics"][0]["error_code"] == 0, what="the topic")
-        eventually(lambda: client.produce_and_return_error_code(topic, _now()) == _STORED, what="its leader")
-        code = client.produce_and_return_error_code(topic, _now() - _TWO_DAYS_MS)
+        eventually(lambda: client.code_of(topic, _now()) == _STORED, what="its leader")
+        code = client.code_of(topic, _now() - _TWO_DAYS_MS)
         own = client.socket.getsockname()[1]
         listed = json.loads(proxy.get("/api/live")[1])["connections"]["listed"]
         (shown,) = (each["principal"] for each in listed if each["client_address"].endswith(f":{own}"))
@@ -189,7 +189,7 @@ def test_a_declared_principal_equals_that_of_the_brokers_authorizer(
 
     code, shown = _codes(proxy_with_declaration, topic, _LOGINS[mechanism])
 
-    (principal,) = principals_checked_for_write(broker, topic)
+    (principal,) = writers_of(broker, topic)
     assert (code, shown, principal) == (_TOO_OLD, "User:alice", "User:alice")
     assert {event["principal"] for event in proxy_with_declaration.wait_for_violations(topic, 1)} == {principal}
 
@@ -204,7 +204,7 @@ def test_the_owner_of_a_delegation_token_is_not_known_to_the_proxy(
     code, shown = _codes(proxy_with_declaration, topic, _TOKEN_LOGINS[way](delegation_token))
 
     is_read = way in _MECHANISMS
-    assert principals_checked_for_write(broker, topic) == {"User:alice"}
+    assert writers_of(broker, topic) == {"User:alice"}
     assert code == _TOO_OLD
     assert shown == (f"User:{delegation_token.token_id} (unverified)" if is_read else "unknown (unverified)")
     assert {event["principal"] for event in proxy_with_declaration.wait_for_violations(topic, 1)} == {shown}
@@ -219,7 +219,7 @@ def test_without_a_declaration_no_exemption_applies(
 
     code, shown = _codes(proxy_without_declaration, topic, _LOGINS[mechanism])
 
-    assert principals_checked_for_write(broker, topic) == {"User:account-alice"}
+    assert writers_of(broker, topic) == {"User:account-alice"}
     assert code == _TOO_OLD
     name = "subject" if mechanism == "OAUTHBEARER" else "alice"
     assert shown == f"User:{name} (unverified)"
@@ -235,7 +235,7 @@ def test_a_condition_reports_user_names_that_are_not_declared(
         proxy.start()
         with SaslClient(proxy.bootstrap) as client:
             assert _plain(client, "") is None
-            wait_until_condition_begun(proxy, "principal_unverified", web_ui)
+            wait_until_begun(proxy, "principal_unverified", web_ui)
         status, body = proxy.get("/readyz")
     finally:
         proxy.stop()
@@ -266,14 +266,14 @@ def test_a_login_again_as_another_user_is_rejected_and_exempts_nothing(
     with SaslClient(proxy_with_declaration.bootstrap) as client:
         assert _LOGINS[first](client, topic) is None
         error = client.plain(user, "secret") if first == "PLAIN" else client.scram(first, user, "secret")
-        found = client.produce_and_return_error_code(topic, _now() - _TWO_DAYS_MS)
+        found = client.code_of(topic, _now() - _TWO_DAYS_MS)
 
     assert found == code
     assert (error is None) is (user == "alice")
     if user == "alice":
         events = proxy_with_declaration.wait_for_violations(topic, before + 1)
         assert {event["principal"] for event in events} == {"User:alice"}
-    assert principals_checked_for_write(broker, topic) == {"User:alice"}
+    assert writers_of(broker, topic) == {"User:alice"}
 
 
 def test_a_request_sent_with_a_login_as_another_user_is_validated_as_the_first(

@@ -53,7 +53,7 @@ def topic_name_or_id(proxy: ProxyProcess, topic: str, version: int) -> str | byt
 
 def log_size(proxy: ProxyProcess, topic: str, partition: int) -> int:
     with RawClient(leader_of(proxy, topic)) as client:
-        return len(client.fetch_log(topic, partition))
+        return len(client.log_of(topic, partition))
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 13])
@@ -65,8 +65,8 @@ def test_a_good_partition_beside_a_bad_one_is_stored_with_one_merged_response(
 
     with RawClient(leader_of(proxy, topic)) as client:
         response = client.produce(version, [topic_data(key, (0, first), (1, second))])
-        stored = client.fetch_log(topic, 0)
-        rejected = client.fetch_log(topic, 1)
+        stored = client.log_of(topic, 0)
+        rejected = client.log_of(topic, 1)
 
     assert isinstance(response, dict)
     (entries,) = (t["partition_responses"] for t in response["responses"])
@@ -91,7 +91,7 @@ def test_responses_keep_the_order_of_pipelined_requests(topic: str, proxy: Proxy
 
         codes = []
         for correlation_id in asked:
-            response = client.receive_response(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
+            response = client.response_to(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
             assert isinstance(response, dict)
             codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 
@@ -115,7 +115,7 @@ def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str,
     assert log_size(proxy, topic, 1) == 0
 
 
-def test_an_acks_0_request_sent_just_before_the_client_closes_is_stored(topic: str, proxy: ProxyProcess) -> None:
+def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
         for _ in range(20):
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good_batch_now()))], acks=0))
@@ -123,7 +123,7 @@ def test_an_acks_0_request_sent_just_before_the_client_closes_is_stored(topic: s
     eventually(lambda: log_size(proxy, topic, 0) == 20 * len(good_batch_now()), what="all twenty batches")
 
 
-def test_the_proxy_looks_up_an_unknown_topic_id(
+def test_an_unknown_topic_id_is_looked_up(
     topic: str, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:
@@ -155,7 +155,7 @@ def test_a_batch_that_is_validated_in_a_thread_keeps_its_order(topic: str, proxy
         ]
         codes = []
         for correlation_id in asked:
-            response = client.receive_response(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
+            response = client.response_to(correlation_id, PRODUCE, 9, PRODUCE_RESPONSE)
             assert isinstance(response, dict)
             codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
 

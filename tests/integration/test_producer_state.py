@@ -75,12 +75,12 @@ def run_directly_and_through_proxy(
     validated = create_topic(bootstrap, limits, partitions=1)
     unvalidated = create_topic(bootstrap, UNVALIDATED, partitions=1, prefix=bad)
     direct, through = drive(bootstrap, validated, mode, bad), drive(proxy.bootstrap, unvalidated, mode, bad)
-    assert committed_records(bootstrap, validated) == records_reported_as_stored(direct)
-    assert committed_records(proxy.bootstrap, unvalidated) == records_reported_as_stored(through)
+    assert committed_records(bootstrap, validated) == reported_as_stored(direct)
+    assert committed_records(proxy.bootstrap, unvalidated) == reported_as_stored(through)
     return unvalidated, direct, through
 
 
-def records_reported_as_stored(lines: Lines) -> list[str]:
+def reported_as_stored(lines: Lines) -> list[str]:
     """Return the records that the lines report as stored: acknowledged, and not in an aborted transaction."""
     ended = transaction_outcomes(lines)
     return [what for what, outcome in lines if outcome == "ok" and ended.get(what[0], "committed") == "committed"]

@@ -16,7 +16,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, RecordToSend
+from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
 from tests.integration.strict_broker import create_topic_on_node, read_records
 from tests.integration.test_modes import make_topic_known, metric_value
 from tests.integration.topics import DEFAULTS
@@ -58,14 +58,14 @@ def entries_by_partition(response: Any) -> dict[int, Any]:
     return {entry["index"]: entry for topic in response["responses"] for entry in topic["partition_responses"]}
 
 
-def connect_raw_client(proxy: ProxyProcess) -> RawClient:
+def raw_client_of(proxy: ProxyProcess) -> RawClient:
     return RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=60)
 
 
 def produce_and_wait(client: RawClient, topic: str, data: bytes) -> Any:
     """Send one batch and return its entry of the response; waits for the end of the quarantine write."""
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    return entries_by_partition(client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60))[0]
+    return entries_by_partition(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60))[0]
 
 
 def proxy_headers(headers: list[tuple[str, bytes | None]]) -> dict[str, str]:
@@ -78,17 +78,17 @@ def wait_for_quarantined_records(kafka: Kafka, topic: str, count: int, dead: str
     """Wait for `count` quarantined records of a topic and return them."""
     found: list[Any] = []
 
-    def are_records_quarantined() -> bool:
+    def is_record_kept() -> bool:
         found[:] = [each for each in read_records(kafka, dead, 0) if proxy_headers(each[2]).get("topic") == topic]
         return len(found) >= count
 
-    eventually(are_records_quarantined, what=f"{count} records of {topic} in {dead}")
+    eventually(is_record_kept, what=f"{count} records of {topic} in {dead}")
     return found
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("version", [3, 9, 12])
-def test_bad_records_are_quarantined_unchanged_before_the_response(
+def test_bad_records_are_kept_unchanged_before_the_response(
     codec: str, version: int, strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     if codec == "zstd" and version == 3:
@@ -102,7 +102,7 @@ def test_bad_records_are_quarantined_unchanged_before_the_response(
         Rec(7, b"", b""),
     ]
 
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         (entry,) = entries_by_partition(
             client.produce(version, [topic_data(topic, (0, batch(records, CODECS[codec])))])
         ).values()
@@ -133,7 +133,7 @@ def test_bad_records_are_quarantined_unchanged_before_the_response(
 
 def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     make_topic_known(proxy, topic)
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         for _ in range(3):
             client.produce(9, [topic_data(topic, (0, batch([Rec(0), Rec(1), Rec(now_ms())])))])
 
@@ -143,11 +143,11 @@ def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy
     proxy.wait_for_line("batch quarantined")
 
 
-def test_all_bad_records_of_a_large_batch_are_quarantined(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     count = 20_000
     data = batch([Rec(i, f"{i}".encode(), b"v") for i in range(count)], LZ4)
 
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         entry = produce_and_wait(client, topic, data)
 
     assert (entry["error_code"], len(entry["record_errors"])) == (32, 2)
@@ -159,32 +159,30 @@ def test_good_partitions_of_the_request_are_stored(strict_kafka: Kafka, proxy: P
     other = create_topic_on_node(strict_kafka, 1, f"other-{uuid.uuid4().hex[:8]}")
     good, bad = batch([Rec(now_ms())]), batch([Rec(3)])
 
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         response = client.produce(9, [topic_data(topic, (0, bad)), topic_data(other, (0, good))])
         assert isinstance(response, dict)
         codes = {e["name"]: e["partition_responses"][0]["error_code"] for e in response["responses"]}
-        assert len(client.fetch_log(other, 0)) == len(good)
+        assert len(client.log_of(other, 0)) == len(good)
 
     assert codes == {topic: 32, other: 0}
     assert len(wait_for_quarantined_records(strict_kafka, topic, 1)) == 1
 
 
-def test_bad_records_with_acks_0_are_quarantined_and_the_connection_is_closed(
+def test_bad_records_with_acks_0_are_kept_and_the_connection_is_closed(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     for version in (3, 9):
-        with connect_raw_client(proxy) as client:
+        with raw_client_of(proxy) as client:
             client.send(PRODUCE, version, produce_body(version, [topic_data(topic, (0, batch([Rec(3)])))], acks=0))
             assert client.receive(60) == CLOSED
 
     assert len(wait_for_quarantined_records(strict_kafka, topic, 2)) == 2
 
 
-def test_an_unparsable_batch_is_rejected_and_not_quarantined(
-    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
-) -> None:
+def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     damaged = [batch([Rec(0)], crc=7), batch([Rec(0)], count=2, last_offset_delta=1), batch([Rec(0)], LZ4, tail=b"x")]
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         codes = [
             entries_by_partition(client.produce(9, [topic_data(topic, (0, each))]))[0]["error_code"] for each in damaged
         ]
@@ -197,10 +195,10 @@ def test_an_unparsable_batch_is_rejected_and_not_quarantined(
     ][-1] == "1"
 
 
-def test_a_batch_that_the_broker_rejects_is_not_quarantined(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+def test_a_batch_that_the_broker_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     """Otherwise any client could write to a dead-letter topic with the proxy's login, by inventing topic names."""
     before = len(read_records(strict_kafka, "dead", 0))
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         (entry,) = entries_by_partition(client.produce(9, [topic_data("kept-nowhere", (0, batch([Rec(0)])))])).values()
 
     assert entry["error_code"] == 3
@@ -212,9 +210,9 @@ def test_a_failed_quarantine_write_is_reported_and_nothing_is_acknowledged(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     make_topic_known(proxy, topic)
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         entry = produce_and_wait(client, topic, batch([Rec(0, b"k", bytes(500))]))
-        assert client.fetch_log(topic, 0) == b""
+        assert client.log_of(topic, 0) == b""
 
     assert entry["error_code"] == RETRIABLE
     assert "could not be written to dead-full: Broker: Message size too large" in entry["error_message"]
@@ -230,7 +228,7 @@ def test_only_the_quarantined_client_waits(strict_kafka: Kafka, proxy: ProxyProc
     broker = strict_kafka.nodes[1].process
     assert broker is not None
     bad = batch([Rec(0)])
-    with connect_raw_client(proxy) as client, connect_raw_client(proxy) as neighbour:
+    with raw_client_of(proxy) as client, raw_client_of(proxy) as neighbour:
         # From now on, librdkafka knows the leaders of both dead-letter topics, and sends no request to a stopped
         # broker.
         for each, name_of in ((client, topic), (neighbour, other)):
@@ -271,7 +269,7 @@ def test_clients_retry_until_the_topic_exists_and_are_then_rejected(
     settings = {"defaults": DEFAULTS, "topics": [{"match": topic, "quarantine": dead}]}
     proxy = ProxyProcess(tmp_path, strict_kafka.nodes[0].address, settings).start()
     now = now_ms()
-    sent = [RecordToSend("good", now), RecordToSend("bad", now * 1_000_000), RecordToSend("early", 5)]
+    sent = [Sent("good", now), Sent("bad", now * 1_000_000), Sent("early", 5)]
     outcomes: list[str] = []
 
     def send() -> None:
@@ -320,7 +318,7 @@ def test_a_producer_continues_after_quarantined_records(strict_kafka: Kafka, pro
 
 def test_events_report_the_outcome_of_each_batch(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     """Events have one mode for quarantined batches and another for batches that were only rejected."""
-    with connect_raw_client(proxy) as client:
+    with raw_client_of(proxy) as client:
         client.produce(9, [topic_data(topic, (0, batch([Rec(0)])))])
         client.produce(9, [topic_data(topic, (0, batch([Rec(0)], crc=1)))])
 
@@ -331,7 +329,7 @@ def test_events_report_the_outcome_of_each_batch(strict_kafka: Kafka, proxy: Pro
     ]
 
 
-def test_a_record_that_violates_a_rule_is_quarantined_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_record_that_violates_a_rule_is_kept_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
     topic = create_topic_on_node(strict_kafka, 1, f"ruled-{uuid.uuid4().hex[:8]}")
     rules = [{"name": "keyed", "key": {"required": True}}, {"name": "tenant", "headers": {"required": ["tenant"]}}]
     settings = {"topics": [{"match": topic, "quarantine": "dead-ruled", "rules": rules}]}
@@ -341,7 +339,7 @@ def test_a_record_that_violates_a_rule_is_quarantined_with_the_rules_name(strict
         process.start()
         tenant = [(b"tenant", b"a")]
         records = [Rec(now_ms(), b"k", b"0", tenant), Rec(now_ms(), None, b"1", tenant), Rec(now_ms(), None, b"2")]
-        with connect_raw_client(process) as client:
+        with raw_client_of(process) as client:
             entry = produce_and_wait(client, topic, batch(records))
         kept = wait_for_quarantined_records(strict_kafka, topic, 2, "dead-ruled")
     finally:

@@ -17,11 +17,11 @@ from tests.broker.proxy_process import ProxyProcess
 from tests.integration.strict_broker import create_topic_on_node, read_records
 from tests.integration.test_quarantine import (
     RETRIABLE,
-    connect_raw_client,
     entries_by_partition,
     now_ms,
     produce_and_wait,
     proxy_headers,
+    raw_client_of,
 )
 from tests.integration.topics import DEFAULTS
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -70,7 +70,7 @@ def fill_and_replace_disk(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[],
 
 
 @pytest.mark.parametrize("lose", [kill_broker, fill_and_replace_disk], ids=lambda each: each.__name__)
-def test_every_permanently_rejected_record_was_quarantined_despite_an_outage(
+def test_every_permanently_rejected_record_has_been_kept(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
     if lose is fill_and_replace_disk:
@@ -90,7 +90,7 @@ def test_every_permanently_rejected_record_was_quarantined_despite_an_outage(
     chance = random.Random(7)
 
     def send() -> None:
-        with connect_raw_client(proxy) as client:
+        with raw_client_of(proxy) as client:
             for i, seen in enumerate(codes):
                 data = batch([Rec(i, f"{i}".encode(), chance.randbytes(RECORD_BYTES))])
                 while seen[INVALID_TIMESTAMP] == 0:
@@ -103,7 +103,7 @@ def test_every_permanently_rejected_record_was_quarantined_despite_an_outage(
         eventually(lambda: codes[10][INVALID_TIMESTAMP], what="the first verdicts")
         recover = lose(kafka, node, disk)
         eventually(lambda: proxy.metric("sluicegate_quarantine_failures_total") > 0, what="a failure")
-        with connect_raw_client(proxy) as neighbour:
+        with raw_client_of(proxy) as neighbour:
             for _ in range(20):
                 began = time.monotonic()
                 good = topic_data(other, (0, batch([Rec(now_ms())])))

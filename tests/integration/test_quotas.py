@@ -48,12 +48,12 @@ def _throttled(address: str, client_id: str, topic: str) -> tuple[int, float]:
         for _ in range(50):
             began = time.monotonic()
             asked = client.send(PRODUCE, 9, body, client_id)
-            response = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60)
+            response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60)
             assert isinstance(response, dict)
             assert response["responses"][0]["partition_responses"][0]["error_code"] == 0
             if response["throttle_time_ms"] > 0:
                 asked = client.send(PRODUCE, 9, body, client_id)
-                assert isinstance(client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60), dict)
+                assert isinstance(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, timeout=60), dict)
                 return response["throttle_time_ms"], time.monotonic() - began
     raise AssertionError("no request was throttled")
 
@@ -138,4 +138,4 @@ def _request_by(client_id: str | None, body: bytes) -> bytes:
 
 def _stored(bootstrap: str, topic: str) -> int:
     with RawClient(bootstrap) as client:
-        return client.fetch_log(topic, 0).count(bytes(_SIZE))
+        return client.log_of(topic, 0).count(bytes(_SIZE))

@@ -19,7 +19,7 @@ from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.test_modes import error_code_in, make_topic_known, now_ms
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_OLD
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import GZIP, LZ4, Rec, batch, message, wrapper
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -135,7 +135,7 @@ def violated_rules(proxy: ProxyProcess) -> set[str]:
 def settings() -> Iterator[dict[str, Any]]:
     """Yield the configuration of a proxy with a policy for each reason."""
     acks = {"name": "acks", "match": {"topics": f"{topic_prefix(Reason.REQUEST_RULE_VIOLATED)}-*"}, "acks": ["all"]}
-    with FakeHttpServer(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
+    with StandIn(lambda client, _head: client.sendall(http_response("200 OK", UNREADABLE_SCHEMA))) as broken:
         yield {
             "defaults": DEFAULTS,
             "topics": [{"match": f"{topic_prefix(reason)}-*", **cause.policy} for reason, cause in CAUSES.items()],
@@ -172,12 +172,12 @@ def old_proxy(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
         broker.stop()
 
 
-def test_every_documented_reason_has_a_test_case() -> None:
+def test_every_reason_of_the_page_has_a_cause() -> None:
     assert list(documented_reasons()) == [reason.value for reason in CAUSES]
 
 
 @pytest.mark.parametrize("reason", CAUSES, ids=str)
-def test_a_running_proxy_reports_each_reason_as_documented(reason: Reason, request: pytest.FixtureRequest) -> None:
+def test_a_running_proxy_says_what_the_page_says(reason: Reason, request: pytest.FixtureRequest) -> None:
     cause = CAUSES[reason]
     bootstrap, proxy = request.getfixturevalue("old_proxy" if cause.version < 3 else "proxy")
     if reason is Reason.OWN_TOPIC:

@@ -13,17 +13,13 @@ import pytest
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import (
-    active_condition_details,
-    wait_until_condition_begun,
-    wait_until_condition_ended,
-)
-from tests.integration.test_registry_outages import frame_with_schema_id
+from tests.integration.condition_views import active_condition_details, wait_until_begun, wait_until_condition_ended
+from tests.integration.test_registry_outages import framed_by_id
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.registry.apicurio import ApicurioServer
+from tests.registry.apicurio import Apicurio
 from tests.registry.conftest import apicurio, registry_process
-from tests.registry.relay import handler_of_relay_with_login
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.relay import relay_with_login
+from tests.registry.stand_in import StandIn, http_response
 from tests.registry.test_survey import UNUSABLE
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
@@ -45,8 +41,8 @@ class FailingRegistryFront:
 
     def __init__(self, port: int) -> None:
         self.fails: Callable[[str], bool] = lambda _path: False
-        self._through = handler_of_relay_with_login(port)
-        self.here = FakeHttpServer(self._response)
+        self._through = relay_with_login(port)
+        self.here = StandIn(self._response)
 
     def _response(self, client: socket.socket, head: bytes) -> bool | None:
         path = head.split(b" ", 2)[1].decode()
@@ -57,7 +53,7 @@ class FailingRegistryFront:
 
 
 @pytest.fixture
-def failing_registry(apicurio: ApicurioServer) -> Iterator[FailingRegistryFront]:
+def failing_registry(apicurio: Apicurio) -> Iterator[FailingRegistryFront]:
     made = FailingRegistryFront(apicurio.port)
     with made.here:
         yield made
@@ -83,10 +79,10 @@ class RetryingProducer:
 
 
 def send_record(proxy: ProxyProcess, topic: str, client_id: str, schema_id: int) -> int:
-    data = batch([Rec(time.time_ns() // 1_000_000, value=frame_with_schema_id(schema_id))])
+    data = batch([Rec(time.time_ns() // 1_000_000, value=framed_by_id(schema_id))])
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}", timeout=30) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), client_id)
-        response: Any = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
+        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
     code: int = response["responses"][0]["partition_responses"][0]["error_code"]
     return code
 
@@ -106,13 +102,13 @@ def create_orders_topic(kafka_bootstrap: str) -> str:
     return create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders")
 
 
-def register_new_schema(apicurio: ApicurioServer, subject: str = "", **more: Any) -> int:
+def register_new_schema(apicurio: Apicurio, subject: str = "", **more: Any) -> int:
     return apicurio.register(subject or f"s-{uuid.uuid4().hex}", _FIXED.format(name=uuid.uuid4().hex), **more)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
-    kafka_bootstrap: str, apicurio: ApicurioServer, tmp_path: Path, web_ui: "Page | None", workers: int
+    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None", workers: int
 ) -> None:
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", workers=workers)
     topic, unknown = create_orders_topic(kafka_bootstrap), register_new_schema(apicurio)
@@ -125,7 +121,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
         eventually(lambda: "2 clients wait" in active_condition_details(proxy).get(CONDITION, ""), what="both clients")
         kind = "schemas by id and their references"  # the survey of subjects fails too, in either order
         eventually(lambda: kind in active_condition_details(proxy)[CONDITION], what=kind)
-        detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
+        detail = wait_until_begun(proxy, CONDITION, web_ui)
         assert detail.startswith("registry main has no usable response for ")
         assert f"{kind}: " in detail or f"{kind} and " in detail
         assert "2 clients wait (billing from 127.0.0.1, shipping from 127.0.0.1), topic " + topic in detail
@@ -146,7 +142,7 @@ def test_a_stopped_registry_is_a_condition_that_names_the_waiting_clients(
 
 def test_a_registry_that_fails_to_list_subjects_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: ApicurioServer,
+    apicurio: Apicurio,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -155,7 +151,7 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, failing_registry.here.url)
     try:
         proxy.start()
-        detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
+        detail = wait_until_begun(proxy, CONDITION, web_ui)
         http_response = (
             "registry main has no usable response for the newest schemas of subjects: the registry failed (HTTP 500); "
         )
@@ -170,7 +166,7 @@ def test_a_registry_that_fails_to_list_subjects_is_a_condition(
 
 def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: ApicurioServer,
+    apicurio: Apicurio,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -185,7 +181,7 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
         failing_registry.fails = lambda path: path.partition("?")[0].endswith("/versions")
         producer = RetryingProducer(proxy, topic, "billing", known)
         try:
-            detail = wait_until_condition_begun(proxy, CONDITION, web_ui)
+            detail = wait_until_begun(proxy, CONDITION, web_ui)
         finally:
             producer.stop()
         http_response = (
@@ -202,7 +198,7 @@ def test_a_registry_that_fails_to_name_the_subjects_of_a_schema_is_a_condition(
 
 def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
     kafka_bootstrap: str,
-    apicurio: ApicurioServer,
+    apicurio: Apicurio,
     failing_registry: FailingRegistryFront,
     tmp_path: Path,
     web_ui: "Page | None",
@@ -226,7 +222,7 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
         eventually(
             lambda: "1 client waits" in active_condition_details(proxy).get(CONDITION, ""), 30, "a client that waits"
         )
-        wait_until_condition_begun(proxy, CONDITION, web_ui)
+        wait_until_begun(proxy, CONDITION, web_ui)
         kind = "schemas by id and their references"
         eventually(
             lambda: kind in active_condition_details(proxy).get(CONDITION, ""),
@@ -243,14 +239,14 @@ def test_a_registry_that_fails_to_return_a_reference_is_a_condition(
 
 
 def test_a_newest_schema_that_cannot_be_used_is_a_condition(
-    kafka_bootstrap: str, apicurio: ApicurioServer, tmp_path: Path, web_ui: "Page | None"
+    kafka_bootstrap: str, apicurio: Apicurio, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     subject = f"orders-{uuid.uuid4().hex}-value"
     apicurio.register(subject, UNUSABLE["undefined"][1], "PROTOBUF")
     proxy = proxy_with_registry(tmp_path, kafka_bootstrap, f"http://127.0.0.1:{apicurio.port}", subject="topic")
     try:
         proxy.start()
-        assert subject in wait_until_condition_begun(proxy, "schema_unusable", web_ui)
+        assert subject in wait_until_begun(proxy, "schema_unusable", web_ui)
         assert proxy.get("/readyz")[0] == 200
     finally:
         proxy.stop()

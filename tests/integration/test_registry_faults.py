@@ -45,7 +45,7 @@ def code_and_message(client: RawClient, topic: str, schema_id: int) -> tuple[int
     """Send a record that names a schema; return code and message."""
     data = batch([Rec(time.time_ns() // 1_000_000, value=b"\0" + schema_id.to_bytes(4) + b"x")])
     asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]))
-    response: Any = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
+    response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 30)
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 

@@ -15,7 +15,7 @@ import yaml
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import wait_until_condition_begun
+from tests.integration.condition_views import wait_until_begun
 from tests.integration.test_workers import workers_of
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
@@ -95,11 +95,11 @@ def test_a_topic_named_in_the_new_file_gets_its_own_label(kafka_bootstrap: str, 
     write_configuration(proxy, defaults={AFTER: HOUR, "mode": "observe"}, topics=[{"match": topic}])
     eventually(lambda: proxy.metric("sluicegate_config_reloads_total") == 2)
 
-    def is_topic_label_shown() -> bool:
+    def is_counted() -> bool:
         produce_codes_on_connections(proxy, topic, 1)
         return f'topic="{topic}"' in proxy.get("/metrics")[1]
 
-    eventually(is_topic_label_shown, what="the topic's label")
+    eventually(is_counted, what="the topic's label")
 
 
 @pytest.mark.long
@@ -215,7 +215,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
             number += 1
         assert producer.flush(30) == 0
 
-    def produce_pairs_of_batches(records: int) -> None:
+    def write_pairs(records: int) -> None:
         """Send requests, ten on each connection to reach both workers."""
         while not ended.is_set():
             with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -240,7 +240,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
     wait_for_code(proxy, other, 32)
     wait_for_code(proxy, topic, 0)
     steps: list[Callable[[], None]] = [lambda: produce(b"a"), lambda: produce(b"b")]
-    steps += [lambda: produce_pairs_of_batches(1), lambda: produce_pairs_of_batches(3000)]
+    steps += [lambda: write_pairs(1), lambda: write_pairs(3000)]
     threads = [threading.Thread(target=step) for step in steps]
     for thread in threads:
         thread.start()
@@ -253,13 +253,13 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
     assert errors == []
     assert set(pairs) == {(0, 32), (32, 0)}
     with RawClient(kafka_bootstrap) as client:
-        stored = set(re.findall(rb"[ab]-\d+", client.fetch_log(topic, 0)))
+        stored = set(re.findall(rb"[ab]-\d+", client.log_of(topic, 0)))
     assert len(delivered) > 100
     assert set(delivered) <= stored
     assert proxy.metric("sluicegate_protocol_errors_total") == 0
 
 
-def test_a_reload_applies_exemptions_to_connected_clients(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     good = produce_body(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000)])))])
     exempt = []
@@ -297,7 +297,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     assert (suspended.returncode, "incident 7" in suspended.stdout) == (0, True), suspended.stderr
     wait_for_code(proxy, topic, 0)
     assert produce_codes_on_connections(proxy, other) == {32}
-    detail = wait_until_condition_begun(proxy, "enforcement_suspended", web_ui)
+    detail = wait_until_begun(proxy, "enforcement_suspended", web_ui)
     assert detail.startswith(f"enforcement is suspended for {topic}")
     assert proxy.wait_for_violations(topic, 1)
 
@@ -316,7 +316,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     eventually(lambda: proxy.get("/readyz")[1] == "serving\n")
 
 
-def test_suspend_rejects_nonexistent_topics_and_lists_those_matching_a_pattern(
+def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNVALIDATED, prefix="listed") for _ in range(2))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.two_proxies import ClientsOfTwoProxies, replace, two_proxies
+from tests.integration.two_proxies import ClientsOfTwo, replace, two_proxies
 
 pytestmark = pytest.mark.long
 
@@ -13,8 +13,8 @@ def test_a_rolling_restart_loses_nothing_and_stores_nothing_twice(kafka_bootstra
     with two_proxies(kafka_bootstrap, tmp_path) as proxies:
         for proxy in proxies:
             proxy.start()
-        clients = ClientsOfTwoProxies(kafka_bootstrap, proxies)
-        with clients.run_clients_and_verify():
+        clients = ClientsOfTwo(kafka_bootstrap, proxies)
+        with clients.writing():
             for proxy in (*proxies, *proxies):
                 replace(proxy)
                 clients.progress()

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from confluent_kafka import KafkaError, Message, Producer
 
-from tests.broker.background import BackgroundThreads
+from tests.broker.background import Background
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.faults.load import PARTITIONS, TIMEOUT_SECONDS, Records
@@ -39,7 +39,7 @@ class MixedLoad:
         self._topic = topic
         settings = {"bootstrap.servers": bootstrap, "client.id": client_id, "linger.ms": 2, "log_level": 0}
         self._producer = Producer(settings | {"delivery.timeout.ms": TIMEOUT_SECONDS * 1000})
-        self._background = BackgroundThreads(self._run)
+        self._background = Background(self._run)
 
     def __enter__(self) -> Self:
         self._background.start()

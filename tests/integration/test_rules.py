@@ -151,14 +151,14 @@ def produce_entry(
         if software:
             client.api_versions(3)
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))], acks), client_id)
-        response = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE)
+        response = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)
     assert isinstance(response, dict), response
     return response["responses"][0]["partition_responses"][0]
 
 
-def fetch_log(bootstrap: str, topic: str) -> bytes:
+def log_of(bootstrap: str, topic: str) -> bytes:
     with RawClient(bootstrap) as client:
-        return client.fetch_log(topic, 0)
+        return client.log_of(topic, 0)
 
 
 TENANT = (b"tenant", b"acme")
@@ -218,7 +218,7 @@ def test_a_record_that_violates_a_rule_is_rejected_and_a_good_one_is_stored(
     assert error["batch_index"] == 1
     assert words in error["batch_index_error_message"]
     assert words in rejected["error_message"]
-    stored = fetch_log(kafka_bootstrap, topic)
+    stored = log_of(kafka_bootstrap, topic)
     assert stored[61:] == batch([good], codec)[61:], "only the good record"
     (event,) = proxy.wait_for_violations(topic, 1)
     (sample,) = event["samples"]
@@ -289,7 +289,7 @@ def test_rules_on_an_observed_topic_leave_the_log_as_without_a_proxy(kafka_boots
     through = produce_codes(f"127.0.0.1:{proxy.broker_port(1)}", seen)
 
     assert through == produce_codes(kafka_bootstrap, direct)
-    assert fetch_log(kafka_bootstrap, seen) == fetch_log(kafka_bootstrap, direct)
+    assert log_of(kafka_bootstrap, seen) == log_of(kafka_bootstrap, direct)
     events = proxy.wait_for_violations(seen, 3 * len(CODECS) + 3)
     assert {event["mode"] for event in events} == {"observe"}
     assert {event.get("rule") for event in events} == {"keyed", "text", None}
@@ -423,5 +423,5 @@ def test_stateful_producers_continue_after_a_rejection(
         assert producer.flush(30) == 0
         assert failed == [(b"x", INVALID_RECORD)]
 
-    assert b"8" in fetch_log(kafka_bootstrap, topic)
+    assert b"8" in log_of(kafka_bootstrap, topic)
     eventually(lambda: len(proxy.violations_of(topic)) == len(failed))

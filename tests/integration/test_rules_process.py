@@ -15,8 +15,8 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from tests.bounds.costly_schemas import all_of_chain_schema, json_schema_with_patterns
 from tests.bounds.stage import Stage
 from tests.broker.eventually import eventually
-from tests.proxy.rules_process.processes import child_pids_of, is_process_alive
-from tests.registry.schemas_by_id import fake_registry_with_schemas
+from tests.proxy.rules_process.processes import children_of, is_alive
+from tests.registry.schemas_by_id import registry_of
 from tests.wire.batches import NONE, Rec, batch
 from tests.wire.raw_client import PRODUCE, RawClient, produce_body, topic_data
 
@@ -46,7 +46,7 @@ def schema_text(schema_id: int) -> tuple[str, str] | None:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     on_error = [{"match": f"{kind}", "rules": [{"name": "body", "on_schema_error": kind, **BODY}]} for kind in CODES]
-    with fake_registry_with_schemas(schema_text) as registry:
+    with registry_of(schema_text) as registry:
         made = Stage(
             tmp_path_factory.mktemp("rules"),
             config={
@@ -76,13 +76,13 @@ def code_and_message(stage: Stage, topic: str, *values: tuple[int, bytes]) -> tu
     ]
     with RawClient(f"127.0.0.1:{stage.port(1)}", timeout=60) as client:
         asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch(records, NONE)))]))
-        response: Any = client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60)
+        response: Any = client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE, 60)
     entry = response["responses"][0]["partition_responses"][0]
     return entry["error_code"], entry.get("error_message") or ""
 
 
 def rules_process_of(stage: Stage) -> int:
-    found = [child for child in child_pids_of(stage.pid) if child_pids_of(child)]
+    found = [child for child in children_of(stage.pid) if children_of(child)]
     assert len(found) == 1
     return found[0]
 
@@ -138,14 +138,14 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
     """One connection names a new slow schema with each request; other new schemas are validated at the same time."""
     ends = threading.Event()
 
-    def produce_with_slow_schemas() -> None:
+    def name_slow_ones() -> None:
         schema_id = FIRST_SLOW
         while not ends.is_set():
             code, message = code_and_message(stage, "body", (schema_id, b"{}"))
             assert code in (OK, INVALID_RECORD), message
             schema_id += 1
 
-    naming = threading.Thread(target=produce_with_slow_schemas)
+    naming = threading.Thread(target=name_slow_ones)
     naming.start()
     try:
         found = [code_and_message(stage, "body", (FIRST_HONEST + i, b'{"id": 1}')) for i in range(10)]
@@ -159,7 +159,7 @@ def test_schemas_that_are_slow_to_compile_block_no_other_schema(stage: Stage) ->
 def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(stage: Stage) -> None:
     assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
     before = stage.proxy.metric("sluicegate_rules_process_restarts_total")
-    host = next(child for child in child_pids_of(stage.pid) if child_pids_of(child))
+    host = next(child for child in children_of(stage.pid) if children_of(child))
 
     os.kill(host, signal.SIGKILL)
 
@@ -172,7 +172,7 @@ def test_an_idle_rules_process_that_is_killed_is_logged_counted_and_replaced(sta
 
 @pytest.mark.parametrize("is_killed", [False, True], ids=["stopped", "killed"])
 def test_the_rules_process_ends_with_the_proxy(is_killed: bool, tmp_path: Path) -> None:
-    with fake_registry_with_schemas(schema_text) as registry:
+    with registry_of(schema_text) as registry:
         config = {
             "topics": [{"match": "body", "rules": [{"name": "body", **BODY}]}],
             "registries": {"main": {"url": registry.url}},
@@ -181,11 +181,11 @@ def test_the_rules_process_ends_with_the_proxy(is_killed: bool, tmp_path: Path) 
         try:
             assert code_and_message(stage, "body", (SHAPE, b'{"id": 1}')) == (OK, "")
             host = rules_process_of(stage)
-            processes = [host, *child_pids_of(host)]
+            processes = [host, *children_of(host)]
             assert stage.proxy.process is not None
             if is_killed:
                 stage.proxy.process.kill()
-                eventually(lambda: not any(map(is_process_alive, processes)), 30, "no process is left")
+                eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")
         finally:
             stage.stop()
-    eventually(lambda: not any(map(is_process_alive, processes)), 30, "no process is left")
+    eventually(lambda: not any(map(is_alive, processes)), 30, "no process is left")

@@ -83,7 +83,7 @@ def send_bad_batches(proxy: ProxyProcess, topic: str) -> str:
     for data in bad_batches(time.time_ns() // 1_000_000):
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
             asked = client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, data))]), "app")
-            shown.append(repr(client.receive_response(asked, PRODUCE, 9, PRODUCE_RESPONSE)))
+            shown.append(repr(client.response_to(asked, PRODUCE, 9, PRODUCE_RESPONSE)))
     return "".join(shown)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import _SETTINGS, _START_SECONDS
 from tests.broker.ports import free_ports
@@ -117,7 +117,7 @@ class ClusterWithSeparateControllers:
         format_storage(KAFKA_NEW, file, self._folder / f"data-{node}", self._cluster_id, node)
         command = [*java_command(kafka_folder(KAFKA_NEW), "kafka.Kafka", ("-Xmx384m", *SHORT_LIVED)), str(file)]
         with (self._folder / f"{node}.log").open("ab") as log:
-            process = subprocess.Popen(command_killed_with_parent(command), stdout=log, stderr=log, cwd=self._folder)
+            process = subprocess.Popen(killed_with_parent(command), stdout=log, stderr=log, cwd=self._folder)
         self.processes[node] = process
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)

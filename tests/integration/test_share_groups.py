@@ -3,7 +3,7 @@
 import pytest
 
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.clients import PLAIN, ConfluentClient, RecordToSend
+from tests.integration.clients import PLAIN, Confluent, Sent
 from tests.integration.java import java_tool
 from tests.integration.test_produce import now_ms
 from tests.integration.topics import UNVALIDATED, create_topic
@@ -19,9 +19,7 @@ def test_a_share_consumer_reads_through_the_proxy(kafka_bootstrap: str, proxy: P
     change = ("--alter", "--entity-type", "groups", "--entity-name", group)
     setting = ("--add-config", "share.auto.offset.reset=earliest")
     java_tool(CONFIG_COMMAND, "--bootstrap-server", proxy.bootstrap, *change, *setting)
-    sent = ConfluentClient().send(
-        proxy.bootstrap, topic, [RecordToSend(value, now_ms()) for value in values], "lz4", PLAIN
-    )
+    sent = Confluent().send(proxy.bootstrap, topic, [Sent(value, now_ms()) for value in values], "lz4", PLAIN)
     assert sent == ["ok"] * len(values)
 
     read = java_tool(

@@ -13,10 +13,10 @@ import yaml
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
-from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, operation_key
+from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement, encode, key_of
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import wait_until_condition_begun, wait_until_condition_ended
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.proxy.cli.test_commands import sluicegate, sluicegate_process
 from tests.wire.batches import Rec, batch
@@ -73,14 +73,14 @@ def create_state_topic(bootstrap: str, topic: str) -> None:
     admin.create_topics([NewTopic(topic, 1, 1, config=STATE)])[topic].result(30)
 
 
-def set_max_message_bytes(bootstrap: str, topic: str, size: int) -> None:
+def set_largest_batch(bootstrap: str, topic: str, size: int) -> None:
     entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.incremental_alter_configs([resource])[resource].result(30)
 
 
-def read_change_history(proxy: ProxyProcess) -> list[dict[str, Any]]:
+def history_of_changes(proxy: ProxyProcess) -> list[dict[str, Any]]:
     """Return the history of all proxies, the newest change first."""
     done = sluicegate("history", "--json", *admin_options(proxy))
     assert done.returncode == 0, done.stderr
@@ -168,7 +168,7 @@ def test_a_suspension_is_in_force_everywhere_within_two_seconds(make_proxy: Gate
     assert produce_codes_on_connections(late, topic) == {0}  # from its first batch on
 
 
-def test_a_local_suspension_applies_to_one_proxy_and_ends_with_it(make_proxy: Gate, topic: str) -> None:
+def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(make_proxy: Gate, topic: str) -> None:
     one, two = make_proxy().start(), make_proxy().start()
 
     done = sluicegate("suspend", topic, "--reason", "incident 7", "--this-proxy", *admin_options(one))
@@ -182,7 +182,7 @@ def test_a_local_suspension_applies_to_one_proxy_and_ends_with_it(make_proxy: Ga
     assert produce_codes_on_connections(one, topic) == {32}
 
 
-def test_an_open_transaction_in_the_state_topic_delays_no_change(
+def test_an_open_transaction_of_another_writer_delays_nothing(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     """A record of a transaction takes effect when it is written, as each other record of the writer."""
@@ -195,14 +195,14 @@ def test_an_open_transaction_in_the_state_topic_delays_no_change(
     writer.init_transactions()
     writer.begin_transaction()
     for name in (state_topic, f"{state_topic}-history", f"{state_topic}-presence"):
-        writer.produce(name, encode(change), operation_key(operation))
+        writer.produce(name, encode(change), key_of(operation))
     assert writer.flush(30) == 0
 
     one, two = make_proxy().start(), make_proxy(workers=2).start()
     assert produce_codes_on_connections(one, theirs) == produce_codes_on_connections(two, theirs) == {0}
     assert sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one)).returncode == 0
     wait_until_all_respond([one, two], topic, 0)
-    eventually(lambda: [len(each["taken"]) for each in read_change_history(two)] == [2], what="the history")
+    eventually(lambda: [len(each["taken"]) for each in history_of_changes(two)] == [2], what="the history")
     of_fleet = [each.replace("--token", "--proxy-token") for each in admin_options(one)]
     eventually(lambda: sluicegate("fleet", *of_fleet).stdout.startswith("2 proxies\n"), what="both proxies")
 
@@ -212,13 +212,13 @@ def test_an_open_transaction_in_the_state_topic_delays_no_change(
 
 
 @pytest.mark.long
-def test_a_deleted_state_topic_changes_nothing_until_it_is_recreated(
+def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one = make_proxy().start()
     sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     delete_topic(kafka_bootstrap, state_topic)
-    wait_until_condition_begun(one, "state_unreadable", web_ui)
+    wait_until_begun(one, "state_unreadable", web_ui)
     assert one.get("/readyz")[0] == 200
     assert produce_codes_on_connections(one, topic) == {0}
 
@@ -239,13 +239,13 @@ def test_a_change_that_cannot_be_written_changes_nothing(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     one = make_proxy().start()
-    set_max_message_bytes(kafka_bootstrap, state_topic, 10)  # bytes
+    set_largest_batch(kafka_bootstrap, state_topic, 10)  # bytes
 
     refused = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     assert (refused.returncode, "cannot be written" in refused.stderr) == (1, True), refused.stderr
     assert produce_codes_on_connections(one, topic) == {32}
 
-    set_max_message_bytes(kafka_bootstrap, state_topic, 1_000_000)
+    set_largest_batch(kafka_bootstrap, state_topic, 1_000_000)
     done = sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
     assert done.returncode == 0, done.stderr
     assert produce_codes_on_connections(one, topic) == {0}
@@ -266,7 +266,7 @@ def test_a_start_without_topic_or_snapshot_is_not_ready_and_one_with_a_snapshot_
     assert produce_codes_on_connections(kept, topic) == {0}
 
     bare = make_proxy().start(ready=False)
-    wait_until_condition_begun(bare, "state_unknown", web_ui)
+    wait_until_begun(bare, "state_unknown", web_ui)
     assert bare.get("/readyz")[0] == 503
     create_state_topic(kafka_bootstrap, state_topic)
     eventually(lambda: bare.get("/readyz")[0] == 200, what="a known state")
@@ -282,7 +282,7 @@ def test_a_snapshot_that_cannot_be_written_is_a_condition_until_it_can(
     shutil.rmtree(folder)
 
     sluicegate("suspend", topic, "--reason", "incident 7", "--for", "1h", *admin_options(one))
-    wait_until_condition_begun(one, "state_snapshot_failing", web_ui)
+    wait_until_begun(one, "state_snapshot_failing", web_ui)
 
     folder.mkdir()
     sluicegate("resume", topic, *admin_options(one))
@@ -290,7 +290,7 @@ def test_a_snapshot_that_cannot_be_written_is_a_condition_until_it_can(
 
 
 @pytest.mark.long
-def test_foreign_records_in_the_state_topic_are_reported_and_ignored(
+def test_records_of_others_are_named_and_change_nothing(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one, two = make_proxy().start(), make_proxy().start()
@@ -298,7 +298,7 @@ def test_foreign_records_in_the_state_topic_are_reported_and_ignored(
 
     for value in (b"\x00garbage", b'{"version": 2}', None, b"x" * 100_000):
         write_policy(kafka_bootstrap, state_topic, uuid.uuid4().bytes, value)
-    wait_until_condition_begun(two, "state_record_invalid", web_ui)
+    wait_until_begun(two, "state_record_invalid", web_ui)
     assert two.get("/readyz")[0] == 200
     assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(two, topic) == {0}
 
@@ -307,7 +307,7 @@ def test_foreign_records_in_the_state_topic_are_reported_and_ignored(
 
 
 @pytest.mark.long
-def test_doctor_reports_misconfigured_state_topics_and_unrestricted_writes(
+def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_write(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str
 ) -> None:
     create_state_topic(kafka_bootstrap, f"{state_topic}-history")  # compacted, which is wrong for this topic
@@ -336,7 +336,7 @@ def test_doctor_reports_misconfigured_state_topics_and_unrestricted_writes(
     assert "create no-such-topic with --partitions 1" in found["state.topic"]["advice"]
 
 
-def test_the_history_lists_each_change_with_its_author_and_the_proxies_that_applied_it(
+def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
@@ -352,11 +352,11 @@ def test_the_history_lists_each_change_with_its_author_and_the_proxies_that_appl
     names = {each.bootstrap.rpartition(":")[2] for each in (one, two)}
     eventually(
         lambda: (
-            [each["what"] for each in read_change_history(one)] == ["policies", "resume all topics", f"suspend {topic}"]
+            [each["what"] for each in history_of_changes(one)] == ["policies", "resume all topics", f"suspend {topic}"]
         )
     )
-    eventually(lambda: [len(each["taken"]) for each in read_change_history(one)] == [1, 2, 2])
-    policies, resumed, suspended = read_change_history(one)
+    eventually(lambda: [len(each["taken"]) for each in history_of_changes(one)] == [1, 2, 2])
+    policies, resumed, suspended = history_of_changes(one)
     assert {each["proxy"].rpartition(":")[2] for each in suspended["taken"]} == names
     assert suspended["actor"] == {"name": "an administrator", "address": "127.0.0.1"}
     assert suspended["changes"][0]["text"].endswith("incident 7")

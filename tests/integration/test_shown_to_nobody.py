@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import API_VERSIONS, PRODUCE, RawClient, produce_body, topic_data
 from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
@@ -59,10 +59,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("proxy")
     (folder / "password").write_text(SECRETS["a file's login at a registry"] + "\n")
     with ExitStack() as stack:
-        registry, receiver = (
-            stack.enter_context(FakeHttpServer(echo_headers)),
-            stack.enter_context(FakeHttpServer(echo_headers)),
-        )
+        registry, receiver = stack.enter_context(StandIn(echo_headers)), stack.enter_context(StandIn(echo_headers))
         login = {"mechanism": "PLAIN", "username": "me", "password": SECRETS["a login at brokers"]}
         rules = [
             {"name": name, "value": {"schema": {"registry": name, "subject": "any"}}} for name in ("main", "by-file")
@@ -129,7 +126,7 @@ def terminal_output(proxy: ProxyProcess, *command: str) -> str:
     return done.stdout + done.stderr
 
 
-def collect_all_shown_texts(proxy: ProxyProcess, topic: str) -> dict[str, str]:
+def everything_shown(proxy: ProxyProcess, topic: str) -> dict[str, str]:
     """Return everything that is shown, by place."""
     admin = proxy.admin.removeprefix("http://")
     events = str(proxy.config["violations"]["file"])
@@ -159,7 +156,7 @@ def test_no_planted_secret_is_shown(kafka_bootstrap: str, proxy: ProxyProcess) -
     proxy.process.send_signal(signal.SIGUSR1)
     proxy.wait_for_line("most recent call first")
 
-    found = collect_all_shown_texts(proxy, topic)
+    found = everything_shown(proxy, topic)
 
     assert all("app" in found[where] for where in ("web UI", "events", "who", "who, of a file", "top"))
     for where, text in found.items():
@@ -175,7 +172,7 @@ def test_names_chosen_by_clients_are_shown_as_text(kafka_bootstrap: str, proxy: 
     proxy.wait_for_violations(topic, 1)
     eventually(lambda: "script" in proxy.get("/metrics")[1], what="a label that names the client")
 
-    found = collect_all_shown_texts(proxy, topic)
+    found = everything_shown(proxy, topic)
 
     for where, text in found.items():
         for raw in RAW:

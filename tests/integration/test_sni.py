@@ -21,10 +21,10 @@ from tests.wire.raw_client import RawClient
 
 @pytest.fixture
 def named_proxy(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> Iterator[tuple[ProxyProcess, Authority]]:
     """Yield a proxy with one TLS port, for which broker N is broker-N.brokers.test."""
-    kafka, authority, certificate = mutual_tls_broker
+    kafka, authority, certificate = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
     own = authority.sign("sluicegate", "*.brokers.test", "bootstrap.test")

@@ -21,15 +21,8 @@ from tests.broker.certificates import Authority, Certificate
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import wait_until_condition_begun, wait_until_condition_ended
-from tests.integration.secure_brokers import (
-    TOPIC,
-    GuardedBroker,
-    client_login,
-    now_ms,
-    proxy_in_front_of_guarded_broker,
-    send,
-)
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
+from tests.integration.secure_brokers import TOPIC, GuardedBroker, client_login, now_ms, proxy_for, send
 from tests.integration.topics import DEFAULTS, UNVALIDATED
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, PRODUCE, RawClient, produce_body, topic_data
@@ -70,7 +63,7 @@ def test_a_plaintext_client_on_a_tls_port_is_logged(proxy: ProxyProcess) -> None
 def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedBroker, tmp_path: Path) -> None:
     client, stranger = guarded.authority.sign("client"), guarded.authority.sign("stranger", "stranger.example.com")
     tls = {"client_auth": "required", "client_ca_file": str(guarded.authority.file), "allowed_names": ["clien?"]}
-    proxy = proxy_in_front_of_guarded_broker(guarded, tmp_path, tls=tls)
+    proxy = proxy_for(guarded, tmp_path, tls=tls)
     proxy.config["upstream"]["topic_settings"] = False
     trusting = {"ssl.ca.location": str(guarded.authority.file), "security.protocol": "SSL"}
     own, strange = (
@@ -95,10 +88,10 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
 
 
 @pytest.mark.long
-def test_the_broker_gets_the_proxys_certificate_and_the_event_names_the_clients(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_the_clients(
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    kafka, authority, certificate = mutual_tls_broker
+    kafka, authority, certificate = mutual_broker
     client = authority.sign("client")
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file), **certificate.files}
@@ -125,7 +118,7 @@ def test_the_broker_gets_the_proxys_certificate_and_the_event_names_the_clients(
     assert proxy.violations_of(TOPIC)[0]["principal"] == f"User:{client.subject}"
 
 
-def seconds_until_certificate_expiry(proxy: ProxyProcess) -> float:
+def seconds_left(proxy: ProxyProcess) -> float:
     (line,) = [line for line in proxy.get("/metrics")[1].splitlines() if 'key="listen.tls.certificate_file"' in line]
     return float(line.rpartition(" ")[2]) - time.time()
 
@@ -134,7 +127,7 @@ def seconds_until_certificate_expiry(proxy: ProxyProcess) -> float:
 def test_certificates_are_read_again_when_the_file_changes(
     guarded: GuardedBroker, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
-    proxy = proxy_in_front_of_guarded_broker(guarded, tmp_path)
+    proxy = proxy_for(guarded, tmp_path)
     files = {name: tmp_path / name for name in ("certificate_file", "key_file")}
     expired = guarded.authority.sign("expired", expires=datetime.now(UTC) - timedelta(days=1))
     renewed = guarded.authority.sign("renewed")
@@ -143,9 +136,9 @@ def test_certificates_are_read_again_when_the_file_changes(
     trusting = client_login("alice", "secret") | {"ssl.ca.location": str(guarded.authority.file)}
     try:
         proxy.start(ready=False)
-        assert "expired on " in wait_until_condition_begun(proxy, "certificate_expired", web_ui)
+        assert "expired on " in wait_until_begun(proxy, "certificate_expired", web_ui)
         assert proxy.get("/readyz")[0] == 503
-        assert seconds_until_certificate_expiry(proxy) < 0
+        assert seconds_left(proxy) < 0
         errors: list[KafkaError] = []
         client = AdminClient({"bootstrap.servers": proxy.bootstrap, "error_cb": errors.append} | trusting)
         with pytest.raises(KafkaException):
@@ -158,7 +151,7 @@ def test_certificates_are_read_again_when_the_file_changes(
         proxy.wait_for_line("certificates reloaded")
         assert send(proxy, trusting, now_ms()) == ["ok"]
         eventually(lambda: proxy.get("/readyz")[0] == 200, what="readiness with the new certificate")
-        assert seconds_until_certificate_expiry(proxy) > 0
+        assert seconds_left(proxy) > 0
 
         files["key_file"].write_text("half a key")
         proxy.wait_for_line("changed certificates rejected; previous certificates stay in use")
@@ -176,7 +169,7 @@ def replace_files(certificate: Certificate, files: dict[str, Path]) -> None:
 
 
 def test_a_broker_with_an_unknown_ca_is_not_used(guarded: GuardedBroker, tmp_path: Path) -> None:
-    proxy = proxy_in_front_of_guarded_broker(guarded, tmp_path)
+    proxy = proxy_for(guarded, tmp_path)
     proxy.config["upstream"]["tls"]["ca_file"] = str(Authority(tmp_path, "stranger").file)
     try:
         proxy.start(ready=False)
@@ -186,9 +179,9 @@ def test_a_broker_with_an_unknown_ca_is_not_used(guarded: GuardedBroker, tmp_pat
 
 
 def test_a_missing_certificate_for_the_broker_is_reported(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    kafka, authority, _ = mutual_tls_broker
+    kafka, authority, _ = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap)
     proxy.config["upstream"]["tls"] = {"ca_file": str(authority.file)}
     try:
@@ -199,9 +192,9 @@ def test_a_missing_certificate_for_the_broker_is_reported(
 
 
 def test_acks_0_over_tls_arrives_before_the_connection_ends(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    proxy = proxy_with_client_certificate(mutual_tls_broker, tmp_path, "acks-0")
+    proxy = proxy_to(mutual_broker, tmp_path, "acks-0")
     try:
         proxy.start()
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
@@ -216,17 +209,17 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
             assert client.receive() == CLOSED
 
         with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-            eventually(lambda: len(client.fetch_log("acks-0", 0)) == 21 * len(good), what="all batches")
+            eventually(lambda: len(client.log_of("acks-0", 0)) == 21 * len(good), what="all batches")
         eventually(lambda: proxy.metric("sluicegate_open_connections") == 0, what="no connection left")
     finally:
         proxy.stop()
 
 
-def test_acks_0_requests_of_a_tls_client_that_closes_at_once_are_stored(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
+def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
-    _, authority, certificate = mutual_tls_broker
-    proxy = proxy_with_client_certificate(mutual_tls_broker, tmp_path, "ends-at-once")
+    _, authority, certificate = mutual_broker
+    proxy = proxy_to(mutual_broker, tmp_path, "ends-at-once")
     proxy.config["listen"]["tls"] = certificate.files
     context = ssl.create_default_context(cafile=str(authority.file))
     good = batch([Rec(now_ms(), value=b"v" * 20_000)])
@@ -241,14 +234,12 @@ def test_acks_0_requests_of_a_tls_client_that_closes_at_once_are_stored(
             assert client.receive() == CLOSED
 
         with TlsClient(f"127.0.0.1:{proxy.broker_port(1)}", context) as client:
-            eventually(lambda: len(client.fetch_log("ends-at-once", 0)) == 50 * len(good), what="all batches")
+            eventually(lambda: len(client.log_of("ends-at-once", 0)) == 50 * len(good), what="all batches")
     finally:
         proxy.stop()
 
 
-def proxy_with_client_certificate(
-    broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: str
-) -> ProxyProcess:
+def proxy_to(broker: tuple[Kafka, Authority, Certificate], folder: Path, topic: str) -> ProxyProcess:
     """Return a proxy with a certificate that the broker accepts, and create the topic."""
     kafka, authority, certificate = broker
     trusting = {"security.protocol": "SSL", "ssl.ca.location": str(authority.file)}
@@ -262,7 +253,7 @@ def proxy_with_client_certificate(
 
 
 def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guarded: GuardedBroker) -> None:
-    proxy = proxy_in_front_of_guarded_broker(guarded, tmp_path)
+    proxy = proxy_for(guarded, tmp_path)
     proxy.config["listen"]["tls"]["key_file"] = str(guarded.broker.key)
 
     with pytest.raises(AssertionError, match="ended"):
@@ -277,10 +268,10 @@ def test_unusable_certificate_files_are_named_at_the_start(tmp_path: Path, guard
 
 @pytest.mark.long
 def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
-    mutual_tls_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path, web_ui: "Page | None"
+    mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     """One certificate is for clients and one for the broker. The metric and the alert have both."""
-    kafka, authority, _ = mutual_tls_broker
+    kafka, authority, _ = mutual_broker
     proxy = ProxyProcess(tmp_path, kafka.bootstrap, {"defaults": DEFAULTS})
     given: dict[str, dict[str, str]] = {}
     for section, days in (("listen", 5), ("upstream", 10)):
@@ -291,7 +282,7 @@ def test_certificates_that_expire_soon_need_attention_until_they_are_renewed(
     condition = "certificate_expires_soon"
     try:
         proxy.start()
-        wait_until_condition_begun(proxy, condition, web_ui)
+        wait_until_begun(proxy, condition, web_ui)
         status, text = proxy.get("/readyz")
         lines = [line for line in text.splitlines() if line.startswith(condition)]
         assert (status, text.splitlines()[0], len(lines)) == (200, "needs attention", 2)

@@ -16,7 +16,7 @@ from kafka.admin import KafkaAdminClient
 
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
-from tests.integration.condition_views import wait_until_condition_begun, wait_until_condition_ended
+from tests.integration.condition_views import wait_until_begun, wait_until_condition_ended
 from tests.integration.test_shared_state import (
     HOUR_MS,
     STATE,
@@ -56,19 +56,19 @@ def alter(bootstrap: str, topic: str, validate_only: bool = False, **values: str
     admin(bootstrap).incremental_alter_configs([resource], validate_only=validate_only)[resource].result(60)
 
 
-def describe_topic(bootstrap: str, topic: str) -> dict[str, ConfigEntry]:
+def described(bootstrap: str, topic: str) -> dict[str, ConfigEntry]:
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     found: dict[str, ConfigEntry] = admin(bootstrap).describe_configs([resource])[resource].result(60)
     return found
 
 
-def read_sluicegate_settings(bootstrap: str, topic: str) -> dict[str, str]:
+def set_values(bootstrap: str, topic: str) -> dict[str, str]:
     """Return the settings of ours that are set."""
-    found = describe_topic(bootstrap, topic)
+    found = described(bootstrap, topic)
     return {name: its.value for name, its in found.items() if name.startswith("sluicegate.") and its.source == 1}
 
 
-def error_of_change(change: Callable[[], Any]) -> tuple[str, str]:
+def refusal(change: Callable[[], Any]) -> tuple[str, str]:
     """Return the name and the text of the error of a change."""
     with pytest.raises(KafkaException) as raised:
         change()
@@ -89,7 +89,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def proxies_with_two_workers_and_one(
+def gates(
     kafka_bootstrap: str, state_topic: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[ProxyProcess, ProxyProcess]]:
     """Yield a proxy with two workers, and a proxy with one."""
@@ -114,9 +114,9 @@ def proxies_with_two_workers_and_one(
 
 
 def test_a_setting_is_in_force_when_the_client_has_its_response(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str
 ) -> None:
-    one, other = proxies_with_two_workers_and_one
+    one, other = gates
     assert produce_codes_on_connections(one, topic) == produce_codes_on_connections(other, topic) == {IN_FUTURE}
 
     alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
@@ -125,10 +125,7 @@ def test_a_setting_is_in_force_when_the_client_has_its_response(
     began = time.monotonic()
     wait_until_all_respond([other], topic, 0)
     assert time.monotonic() - began < 10  # two seconds, on an idle machine
-    assert read_sluicegate_settings(other.bootstrap, topic) == {
-        "sluicegate.mode": "observe",
-        "sluicegate.owner": "payments",
-    }
+    assert set_values(other.bootstrap, topic) == {"sluicegate.mode": "observe", "sluicegate.owner": "payments"}
     explained = sluicegate("explain", str(one.folder / "sluicegate.yaml"), topic)
     assert "observe  (sluicegate topic setting sluicegate.mode)" in explained.stdout, (
         explained.stdout + explained.stderr
@@ -140,19 +137,19 @@ def test_a_setting_is_in_force_when_the_client_has_its_response(
 
     alter(one.bootstrap, topic, sluicegate__mode=None)
     assert produce_codes_on_connections(one, topic) == {IN_FUTURE}
-    assert read_sluicegate_settings(one.bootstrap, topic) == {"sluicegate.owner": "payments"}
+    assert set_values(one.bootstrap, topic) == {"sluicegate.owner": "payments"}
     wait_until_all_respond([other], topic, IN_FUTURE)
 
 
-def test_only_settings_of_kafka_are_forwarded_to_the_broker(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+def test_the_broker_gets_its_own_settings_and_none_of_ours(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     alter(one.bootstrap, topic, sluicegate__mode="observe", retention__ms="7200000")
 
-    found = describe_topic(one.bootstrap, topic)
+    found = described(one.bootstrap, topic)
     assert (found["retention.ms"].value, found["sluicegate.mode"].value) == ("7200000", "observe")
-    at_the_broker = describe_topic(kafka_bootstrap, topic)
+    at_the_broker = described(kafka_bootstrap, topic)
     assert at_the_broker["retention.ms"].value == "7200000"
     assert not [name for name in at_the_broker if name.startswith("sluicegate.")]
 
@@ -169,35 +166,29 @@ def test_only_settings_of_kafka_are_forwarded_to_the_broker(
     ],
 )
 def test_an_invalid_setting_changes_nothing(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess],
-    topic: str,
-    values: dict[str, str],
-    error: str,
-    text: str,
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, values: dict[str, str], error: str, text: str
 ) -> None:
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     given = {name.replace(".", "__"): value for name, value in values.items()}
 
-    name, said = error_of_change(lambda: alter(one.bootstrap, topic, **given))
+    name, said = refusal(lambda: alter(one.bootstrap, topic, **given))
 
     assert name == error
     assert text in said
-    assert read_sluicegate_settings(one.bootstrap, topic) == {}
+    assert set_values(one.bootstrap, topic) == {}
 
 
-def test_a_validate_only_alteration_stores_nothing(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str
-) -> None:
-    one, _ = proxies_with_two_workers_and_one
+def test_validation_alone_stores_nothing(gates: tuple[ProxyProcess, ProxyProcess], topic: str) -> None:
+    one, _ = gates
     alter(one.bootstrap, topic, validate_only=True, sluicegate__mode="observe")
-    assert read_sluicegate_settings(one.bootstrap, topic) == {}
+    assert set_values(one.bootstrap, topic) == {}
     assert produce_codes_on_connections(one, topic) == {IN_FUTURE}
 
 
-def test_topic_settings_cannot_lower_a_floor_or_an_entry_of_the_file(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str
+def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str
 ) -> None:
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     floored = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="floored")
     filed = create_topic(kafka_bootstrap, UNVALIDATED, 1, prefix="orders-of-file")
     for each in (floored, filed):
@@ -205,10 +196,10 @@ def test_topic_settings_cannot_lower_a_floor_or_an_entry_of_the_file(
         assert produce_codes_on_connections(one, each) == {IN_FUTURE}
 
 
-def test_a_topic_is_created_with_settings_that_a_recreated_topic_does_not_inherit(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+def test_a_topic_is_created_with_settings_and_a_new_one_of_the_name_has_none(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
-    one, other = proxies_with_two_workers_and_one
+    one, other = gates
     through = admin(one.bootstrap)
     name = f"{topic}-made"
     through.create_topics([NewTopic(name, 1, 1, config={**UNVALIDATED, "sluicegate.mode": "observe"})])[name].result(60)
@@ -220,13 +211,13 @@ def test_a_topic_is_created_with_settings_that_a_recreated_topic_does_not_inheri
     admin(kafka_bootstrap).create_topics([NewTopic(name, 1, 1, config=UNVALIDATED)])[name].result(60)
 
     eventually(lambda: produce_codes_on_connections(one, name) == {IN_FUTURE}, what="a topic without settings")
-    assert read_sluicegate_settings(one.bootstrap, name) == {}
+    assert set_values(one.bootstrap, name) == {}
 
 
 def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_it(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str, web_ui: "Page | None"
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, web_ui: "Page | None"
 ) -> None:
-    one, other = proxies_with_two_workers_and_one
+    one, other = gates
     alter(one.bootstrap, topic, sluicegate__mode="observe", sluicegate__owner="payments")
     wait_until_all_respond([other], topic, 0)
     file = other.folder / "sluicegate.yaml"
@@ -234,7 +225,7 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
     narrower = {**other.config, "topic_policies": [{"topics": ["orders-*"], "keys": ["owner"]}]}
     file.write_text(yaml.safe_dump(narrower, sort_keys=False))
     try:
-        wait_until_condition_begun(other, "topic_setting_unusable", web_ui)
+        wait_until_begun(other, "topic_setting_unusable", web_ui)
         assert f"topic settings of {topic} without effect: sluicegate.mode: " in other.get("/readyz")[1]
         assert produce_codes_on_connections(other, topic) == {IN_FUTURE}
         checked = sluicegate_process("doctor", "--config", str(file))
@@ -245,17 +236,17 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
     wait_until_all_respond([other], topic, 0)
 
 
-def test_a_topic_deleted_directly_at_the_broker_loses_its_settings(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
+def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
+    gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     alter(one.bootstrap, topic, sluicegate__mode="observe")
 
     delete_topic(kafka_bootstrap, topic)
     eventually(lambda: topic not in admin(kafka_bootstrap).list_topics(timeout=30).topics, what="a deleted topic")
     admin(kafka_bootstrap).create_topics([NewTopic(topic, 1, 1, config=UNVALIDATED)])[topic].result(60)
 
-    eventually(lambda: read_sluicegate_settings(one.bootstrap, topic) == {}, 60, what="a topic without settings")
+    eventually(lambda: set_values(one.bootstrap, topic) == {}, 60, what="a topic without settings")
     eventually(lambda: produce_codes_on_connections(one, topic) == {IN_FUTURE}, 30, what="the defaults")
 
 
@@ -270,9 +261,9 @@ def configs(bootstrap: str, topic: str, *arguments: str) -> str:
 
 @pytest.mark.long
 def test_kafka_configs_sets_reads_and_deletes(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str, tmp_path: Path
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, tmp_path: Path
 ) -> None:
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     rules = '[{"name": "has-a-value", "value": {"required": true, "max_size": 1000}}]'
     file = tmp_path / "add.properties"
     file.write_text(f"sluicegate.rules={rules}\n")
@@ -297,10 +288,10 @@ def test_kafka_configs_sets_reads_and_deletes(
 @pytest.mark.long
 @pytest.mark.parametrize("incremental", [True, False])
 def test_kafka_python_sets_reads_and_deletes(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str, incremental: bool
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str, incremental: bool
 ) -> None:
     """Its own check of names knows only those that DescribeConfigs lists, so it is off (`raise_on_unknown`)."""
-    one, _ = proxies_with_two_workers_and_one
+    one, _ = gates
     client = KafkaAdminClient(bootstrap_servers=one.bootstrap)
 
     def change(**values: str) -> None:
@@ -312,10 +303,7 @@ def test_kafka_python_sets_reads_and_deletes(
     try:
         change(retention__ms="7200000", sluicegate__mode="observe")
         change(sluicegate__owner="payments")
-        assert read_sluicegate_settings(one.bootstrap, topic) == {
-            "sluicegate.mode": "observe",
-            "sluicegate.owner": "payments",
-        }
+        assert set_values(one.bootstrap, topic) == {"sluicegate.mode": "observe", "sluicegate.owner": "payments"}
         (found,) = client.describe_configs([PythonResource(PythonResourceType.TOPIC, topic)], config_filter="modified")[
             "topic"
         ].values()
@@ -330,15 +318,15 @@ def test_kafka_python_sets_reads_and_deletes(
         client.close()
 
 
-def test_a_reconciliation_alters_only_differences_and_its_repetition_nothing(
-    proxies_with_two_workers_and_one: tuple[ProxyProcess, ProxyProcess], topic: str
+def test_a_reconciliation_changes_what_differs_and_then_nothing(
+    gates: tuple[ProxyProcess, ProxyProcess], topic: str
 ) -> None:
     """As Strimzi's topic operator does for a KafkaTopic: describe, compare, alter the difference."""
-    one, other = proxies_with_two_workers_and_one
+    one, other = gates
     wanted = {"retention.ms": "7200000", "sluicegate.mode": "observe", "sluicegate.enforce.percent": "10"}
     rounds = []
     for proxy in (one, one, other):
-        found = {name: its.value for name, its in describe_topic(proxy.bootstrap, topic).items() if its.source == 1}
+        found = {name: its.value for name, its in described(proxy.bootstrap, topic).items() if its.source == 1}
         difference: dict[str, str | None] = {name: v for name, v in wanted.items() if found.get(name) != v}
         difference |= {name: None for name in found if name not in wanted}
         rounds.append(set(difference))

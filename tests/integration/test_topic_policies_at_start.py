@@ -14,13 +14,7 @@ import pytest
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_shared_state import create_state_topic
-from tests.integration.test_topic_policies import (
-    alter,
-    configs,
-    describe_topic,
-    error_of_change,
-    read_sluicegate_settings,
-)
+from tests.integration.test_topic_policies import alter, configs, described, refusal, set_values
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
@@ -35,7 +29,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 @pytest.fixture(params=[1, 2], ids=["one-process", "two-workers"])
-def started_proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
+def started(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path: Path) -> Iterator[ProxyProcess]:
     """Yield a proxy that has started, and whose state topic does not exist."""
     state = f"state-{uuid.uuid4().hex[:12]}"
     for other in ("presence", "history"):
@@ -52,59 +46,55 @@ def started_proxy(request: pytest.FixtureRequest, kafka_bootstrap: str, tmp_path
     process.stop()
 
 
-def state_topic_of(process: ProxyProcess) -> str:
+def state_of(process: ProxyProcess) -> str:
     name: str = process.config["state"]["topic"]
     return name
 
 
-def test_alterations_and_descriptions_wait_for_the_first_read_of_the_state_topic(
-    started_proxy: ProxyProcess, kafka_bootstrap: str, topic: str
+def test_a_change_and_a_description_wait_for_the_first_read(
+    started: ProxyProcess, kafka_bootstrap: str, topic: str
 ) -> None:
     with ThreadPoolExecutor() as pool:
-        changing = pool.submit(alter, started_proxy.bootstrap, topic, sluicegate__mode="observe")
-        describing = pool.submit(describe_topic, started_proxy.bootstrap, topic)
-        eventually(lambda: "settings" in started_proxy.get("/metrics")[1], what="a waiting client")
+        changing = pool.submit(alter, started.bootstrap, topic, sluicegate__mode="observe")
+        describing = pool.submit(described, started.bootstrap, topic)
+        eventually(lambda: "settings" in started.get("/metrics")[1], what="a waiting client")
         time.sleep(0.5)
         assert not changing.done()
         assert not describing.done()
 
-        create_state_topic(kafka_bootstrap, state_topic_of(started_proxy))
+        create_state_topic(kafka_bootstrap, state_of(started))
 
         changing.result(60)
         describing.result(60)
-    assert read_sluicegate_settings(started_proxy.bootstrap, topic) == {"sluicegate.mode": "observe"}
-    assert NOT_CONTROLLER not in started_proxy.get("/metrics")[1]
+    assert set_values(started.bootstrap, topic) == {"sluicegate.mode": "observe"}
+    assert NOT_CONTROLLER not in started.get("/metrics")[1]
 
 
-def test_requests_without_settings_of_sluicegate_do_not_wait(started_proxy: ProxyProcess, topic: str) -> None:
-    alter(started_proxy.bootstrap, topic, retention__ms="7200000")
-    assert (
-        read_sluicegate_settings(started_proxy.bootstrap, topic) == {}
-    )  # after the wait, with only the broker's settings
-    assert describe_topic(started_proxy.bootstrap, topic)["retention.ms"].value == "7200000"
+def test_requests_without_settings_of_sluicegate_do_not_wait(started: ProxyProcess, topic: str) -> None:
+    alter(started.bootstrap, topic, retention__ms="7200000")
+    assert set_values(started.bootstrap, topic) == {}  # after the wait, with only the broker's settings
+    assert described(started.bootstrap, topic)["retention.ms"].value == "7200000"
 
 
 def test_after_the_wait_javas_client_repeats_the_request_until_the_topic_is_read(
-    started_proxy: ProxyProcess, kafka_bootstrap: str, topic: str
+    started: ProxyProcess, kafka_bootstrap: str, topic: str
 ) -> None:
     time.sleep(LONGEST_WAIT)
-    name, text = error_of_change(
-        lambda: alter(started_proxy.bootstrap, topic, sluicegate__mode="observe", retention__ms="7200000")
-    )
+    name, text = refusal(lambda: alter(started.bootstrap, topic, sluicegate__mode="observe", retention__ms="7200000"))
     assert name == "NOT_CONTROLLER"  # librdkafka retries none of these errors
     assert text.endswith("nothing was changed: repeat the request")
-    assert describe_topic(kafka_bootstrap, topic)["retention.ms"].value != "7200000"
+    assert described(kafka_bootstrap, topic)["retention.ms"].value != "7200000"
     with ThreadPoolExecutor() as pool:
-        before = started_proxy.metric("sluicegate_request_errors_total")
+        before = started.metric("sluicegate_request_errors_total")
         changing = pool.submit(
-            configs, started_proxy.bootstrap, topic, "--alter", "--add-config", "sluicegate.owner=payments"
+            configs, started.bootstrap, topic, "--alter", "--add-config", "sluicegate.owner=payments"
         )
         eventually(
-            lambda: started_proxy.metric("sluicegate_request_errors_total") > before + 1, 120, what="a repeated request"
+            lambda: started.metric("sluicegate_request_errors_total") > before + 1, 120, what="a repeated request"
         )
         assert not changing.done()
 
-        create_state_topic(kafka_bootstrap, state_topic_of(started_proxy))
+        create_state_topic(kafka_bootstrap, state_of(started))
 
         changing.result(300)
-    assert read_sluicegate_settings(started_proxy.bootstrap, topic) == {"sluicegate.owner": "payments"}
+    assert set_values(started.bootstrap, topic) == {"sluicegate.owner": "payments"}

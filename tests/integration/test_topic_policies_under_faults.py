@@ -35,7 +35,7 @@ DENIED = 29
 
 
 @pytest.fixture
-def delegating_proxies(cluster: Kafka, proxies: list[ProxyProcess]) -> list[ProxyProcess]:
+def delegating(cluster: Kafka, proxies: list[ProxyProcess]) -> list[ProxyProcess]:
     """Return the proxies with delegated keys. Their login may describe the topics."""
     admin = AdminClient(client_login("admin") | {"bootstrap.servers": cluster.bootstrap})
     rights = [acl_allowing("User:proxies", ResourceType.TOPIC, topic, AclOperation.DESCRIBE) for topic in TOPICS]
@@ -48,7 +48,7 @@ def delegating_proxies(cluster: Kafka, proxies: list[ProxyProcess]) -> list[Prox
     return proxies
 
 
-class TopicOwner(threading.Thread):
+class Team(threading.Thread):
     """The owners of some topics, who change their settings at any proxy, each change until it is accepted.
 
     `expected` has the last accepted value of each topic.
@@ -85,21 +85,21 @@ class TopicOwner(threading.Thread):
         return True
 
 
-def read_topic_owners(proxy: ProxyProcess) -> dict[str, str]:
+def owners_at(proxy: ProxyProcess) -> dict[str, str]:
     """Return the owner of each topic by its topic settings, as DescribeConfigs shows them."""
     admin = AdminClient(client_login("alice") | {"bootstrap.servers": proxy.bootstrap, "log_level": 0})
     resources = [ConfigResource(ConfigResource.Type.TOPIC, topic) for topic in TOPICS]
     found = {}
-    for resource, describe_topic in admin.describe_configs(resources, request_timeout=30).items():
-        entry = describe_topic.result(60).get(OWNER)
+    for resource, described in admin.describe_configs(resources, request_timeout=30).items():
+        entry = described.result(60).get(OWNER)
         if entry is not None and entry.value is not None:
             found[resource.name] = entry.value
     return found
 
 
-def test_settings_agree_after_many_changes_and_kills(cluster: Kafka, delegating_proxies: list[ProxyProcess]) -> None:
+def test_settings_agree_after_many_changes_and_kills(cluster: Kafka, delegating: list[ProxyProcess]) -> None:
     over = threading.Event()
-    teams = [TopicOwner(number, delegating_proxies, over) for number in range(len(WRITERS))]
+    teams = [Team(number, delegating, over) for number in range(len(WRITERS))]
     try:
         for team in teams:
             team.start()
@@ -108,7 +108,7 @@ def test_settings_agree_after_many_changes_and_kills(cluster: Kafka, delegating_
             eventually(lambda share=share: sum(each.done for each in teams) >= share, 600, f"{share} changes")
             if round_ == 2:
                 cluster.kill(cluster.nodes[0])
-            for proxy in delegating_proxies:
+            for proxy in delegating:
                 proxy.kill()
                 proxy.start()
             if round_ == 2:
@@ -119,16 +119,14 @@ def test_settings_agree_after_many_changes_and_kills(cluster: Kafka, delegating_
     finally:
         over.set()
     expected = {topic: value for team in teams for topic, value in team.expected.items()}
-    for proxy in delegating_proxies:
-        eventually(lambda proxy=proxy: read_topic_owners(proxy) == expected, 60, f"{expected} at {proxy.admin}")
+    for proxy in delegating:
+        eventually(lambda proxy=proxy: owners_at(proxy) == expected, 60, f"{expected} at {proxy.admin}")
 
 
-def test_a_client_without_the_acl_gets_the_brokers_error(
-    cluster: Kafka, delegating_proxies: list[ProxyProcess]
-) -> None:
+def test_a_client_without_the_acl_gets_the_brokers_refusal(cluster: Kafka, delegating: list[ProxyProcess]) -> None:
     """The login `proxies` may describe the topic, and not alter it."""
-    proxy, topic = delegating_proxies[0], TOPICS[0]
-    before = read_topic_owners(proxy).get(topic)
+    proxy, topic = delegating[0], TOPICS[0]
+    before = owners_at(proxy).get(topic)
     for bootstrap, key in ((cluster.bootstrap, "retention.ms"), (proxy.bootstrap, OWNER)):
         admin = AdminClient(client_login("proxies") | {"bootstrap.servers": bootstrap})
         entry = ConfigEntry(key, "7200000", incremental_operation=AlterConfigOpType.SET)
@@ -136,4 +134,4 @@ def test_a_client_without_the_acl_gets_the_brokers_error(
         with pytest.raises(KafkaException) as refused:
             admin.incremental_alter_configs([resource])[resource].result(60)
         assert refused.value.args[0].code() == DENIED
-    assert read_topic_owners(proxy).get(topic) == before
+    assert owners_at(proxy).get(topic) == before

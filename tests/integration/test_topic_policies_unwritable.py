@@ -15,14 +15,7 @@ from kafka.errors import UnknownError
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_shared_state import STATE, create_state_topic, delete_topic
-from tests.integration.test_topic_policies import (
-    admin,
-    alter,
-    configs,
-    describe_topic,
-    error_of_change,
-    read_sluicegate_settings,
-)
+from tests.integration.test_topic_policies import admin, alter, configs, described, refusal, set_values
 from tests.integration.topics import UNVALIDATED, create_topic
 
 pytestmark = pytest.mark.long
@@ -57,7 +50,7 @@ def topic(kafka_bootstrap: str) -> str:
 
 
 @pytest.fixture
-def recreate_state_topic(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], None]]:
+def repair(proxy: ProxyProcess, kafka_bootstrap: str) -> Iterator[Callable[[], None]]:
     """Delete the state topic. Yield a function that creates it again."""
     state = proxy.config["state"]["topic"]
     delete_topic(kafka_bootstrap, state)
@@ -84,7 +77,7 @@ def count_requests(proxy: ProxyProcess, api: str) -> int:
 
 
 def test_java_client_retries_change_until_it_is_stored(
-    proxy: ProxyProcess, topic: str, recreate_state_topic: Callable[[], None]
+    proxy: ProxyProcess, topic: str, repair: Callable[[], None]
 ) -> None:
     before = count_requests(proxy, ALTER)
     with ThreadPoolExecutor() as pool:
@@ -92,17 +85,17 @@ def test_java_client_retries_change_until_it_is_stored(
         eventually(lambda: count_requests(proxy, ALTER) > before + 1, 120, "a repeated request")
         assert not changing.done()
 
-        recreate_state_topic()
+        repair()
 
         changing.result(300)
-    assert read_sluicegate_settings(proxy.bootstrap, topic) == {OWNER: "payments"}
+    assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
 
 
-def test_an_alteration_that_stored_nothing_gets_a_retriable_error(
-    proxy: ProxyProcess, topic: str, recreate_state_topic: Callable[[], None]
+def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
+    proxy: ProxyProcess, topic: str, repair: Callable[[], None]
 ) -> None:
     """librdkafka and kafka-python repeat no alteration, so their users get the error and the text."""
-    name, text = error_of_change(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments"))
+    name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments"))
     assert (name, text.endswith("the broker has changed nothing of this topic: repeat the request")) == (
         "NOT_CONTROLLER",
         True,
@@ -111,34 +104,32 @@ def test_an_alteration_that_stored_nothing_gets_a_retriable_error(
         resource = PythonResource(PythonResourceType.TOPIC, topic, configs={OWNER: "payments"})
         done = client.alter_configs([resource], raise_on_unknown=False, incremental=True)
         assert "the broker has changed nothing of this topic: repeat the request" in done["topic"][topic]
-    assert read_sluicegate_settings(proxy.bootstrap, topic) == {}
+    assert set_values(proxy.bootstrap, topic) == {}
 
-    recreate_state_topic()
+    repair()
 
     alter(proxy.bootstrap, topic, sluicegate__owner="payments")
-    assert read_sluicegate_settings(proxy.bootstrap, topic) == {OWNER: "payments"}
+    assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
 
 
-def test_an_alteration_stored_only_by_the_broker_gets_a_final_error(
-    proxy: ProxyProcess, topic: str, kafka_bootstrap: str, recreate_state_topic: Callable[[], None]
+def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
+    proxy: ProxyProcess, topic: str, kafka_bootstrap: str, repair: Callable[[], None]
 ) -> None:
     before = count_requests(proxy, CREATE)
-    name, text = error_of_change(
-        lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments", retention__ms="7200000")
-    )
+    name, text = refusal(lambda: alter(proxy.bootstrap, topic, sluicegate__owner="payments", retention__ms="7200000"))
     assert (name, "the broker's settings of this request are in force" in text) == ("UNKNOWN", True)
-    assert describe_topic(kafka_bootstrap, topic)["retention.ms"].value == "7200000"
+    assert described(kafka_bootstrap, topic)["retention.ms"].value == "7200000"
 
     new = NewTopic(f"{topic}-a", 1, 1, config={MODE: "observe"})
-    name, text = error_of_change(lambda: admin(proxy.bootstrap).create_topics([new])[new.topic].result(60))
+    name, text = refusal(lambda: admin(proxy.bootstrap).create_topics([new])[new.topic].result(60))
     assert (name, text.startswith("the topic was created, but its sluicegate settings")) == ("UNKNOWN", True)
     with closing(KafkaAdminClient(bootstrap_servers=proxy.bootstrap)) as client, pytest.raises(UnknownError):
         client.create_topics([PythonTopic(f"{topic}-b", 1, 1, topic_configs={MODE: "observe"})])
 
-    recreate_state_topic()
+    repair()
 
     assert count_requests(proxy, CREATE) == before + 2
     for each in (f"{topic}-a", f"{topic}-b"):
-        assert read_sluicegate_settings(proxy.bootstrap, each) == {}
+        assert set_values(proxy.bootstrap, each) == {}
         alter(proxy.bootstrap, each, sluicegate__mode="observe")
-        assert read_sluicegate_settings(proxy.bootstrap, each) == {MODE: "observe"}
+        assert set_values(proxy.bootstrap, each) == {MODE: "observe"}

@@ -24,8 +24,8 @@ from confluent_kafka.admin import (
 
 from sluicegate.config.loading import load_file
 from sluicegate.protocol.records.writing import NewRecord, write_batch
-from sluicegate.proxy.cli.try_record import validate_trial_record
-from sluicegate.proxy.cluster.topics import read_topic_settings_blocking
+from sluicegate.proxy.cli.try_record import validate_one
+from sluicegate.proxy.cluster.topics import read_settings_now
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND, ProxyProcess
@@ -71,7 +71,7 @@ def produce_entry(proxy: ProxyProcess, topic: str, *records: Rec) -> Any:
     return response["responses"][0]["partition_responses"][0]
 
 
-def count_violations_of_topic(proxy: ProxyProcess, topic: str) -> int:
+def rejected_by_the_proxy(proxy: ProxyProcess, topic: str) -> int:
     return len(proxy.violations_of(topic))
 
 
@@ -93,10 +93,9 @@ def test_the_first_batch_is_validated_by_the_brokers_settings(kafka_bootstrap: s
 
     for topic in (bounded, compacted, small):
         eventually(
-            lambda topic=topic: count_violations_of_topic(proxy, topic) == 1,
-            what=f"a rejection by the proxy for {topic}",
+            lambda topic=topic: rejected_by_the_proxy(proxy, topic) == 1, what=f"a rejection by the proxy for {topic}"
         )
-    assert count_violations_of_topic(proxy, append_time) == 0
+    assert rejected_by_the_proxy(proxy, append_time) == 0
 
 
 def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
@@ -105,16 +104,16 @@ def test_a_change_on_the_broker_takes_effect_soon(kafka_bootstrap: str, proxy: P
     assert produce_entry(proxy, topic, ahead)["error_code"] == 0
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
-    produce_until_rejected_for(proxy, topic, "timestamp_in_future", ahead)
+    response_until(proxy, topic, "timestamp_in_future", ahead)
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_type="LogAppendTime")
     eventually(lambda: produce_entry(proxy, topic, ahead)["error_code"] == 0, what="log append time")
 
     alter_topic(kafka_bootstrap, topic, cleanup_policy="compact")
-    produce_until_rejected_for(proxy, topic, "null_key", Rec(now_ms(), key=None))
+    response_until(proxy, topic, "null_key", Rec(now_ms(), key=None))
 
 
-def produce_until_rejected_for(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
+def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) -> None:
     """Send until the proxy itself rejects the record for that reason; before that the broker may reject it."""
 
     def has_rejected_record() -> bool:
@@ -124,7 +123,7 @@ def produce_until_rejected_for(proxy: ProxyProcess, topic: str, reason: str, rec
     eventually(has_rejected_record, what="a rejection by the proxy")
 
 
-def test_the_stricter_bound_of_broker_and_file_applies(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:
     loose = create_topic(kafka_bootstrap, UNVALIDATED)
     strict = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "60000"})
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})
@@ -132,7 +131,7 @@ def test_the_stricter_bound_of_broker_and_file_applies(kafka_bootstrap: str, tmp
         process.start()
         by_file = produce_entry(process, loose, Rec(now_ms() + 2 * HOUR))
         by_broker = produce_entry(process, strict, Rec(now_ms() + HOUR // 2))
-        eventually(lambda: count_violations_of_topic(process, loose) + count_violations_of_topic(process, strict) == 2)
+        eventually(lambda: rejected_by_the_proxy(process, loose) + rejected_by_the_proxy(process, strict) == 2)
     finally:
         process.stop()
 
@@ -149,7 +148,7 @@ def test_an_impossible_topic_name_does_not_break_later_lookups(kafka_bootstrap: 
 
     alter_topic(kafka_bootstrap, topic, message_timestamp_after_max_ms=str(HOUR))
 
-    produce_until_rejected_for(proxy, topic, "timestamp_in_future", ahead)
+    response_until(proxy, topic, "timestamp_in_future", ahead)
 
 
 @pytest.mark.long
@@ -265,9 +264,7 @@ def test_try_has_the_result_of_the_live_proxy(kafka_bootstrap: str, tmp_path: Pa
             for topic, (*_, record, _) in zip(topics, CASES, strict=True):
                 now = now_ms()
                 sent = replace(record, timestamp=now + record.timestamp)
-                tried = validate_trial_record(
-                    topic, sent, file, now, partial(read_topic_settings_blocking, file.config.upstream)
-                )
+                tried = validate_one(topic, sent, file, now, partial(read_settings_now, file.config.upstream))
                 response = client.produce(9, [topic_data(topic, (0, write_batch([sent])))])
                 assert isinstance(response, dict)
                 live = response["responses"][0]["partition_responses"][0]

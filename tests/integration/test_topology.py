@@ -19,9 +19,9 @@ from tests.broker.kafka import Kafka
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.broker.recording_relay import RecordingRelay
-from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, RecordToSend
+from tests.integration.clients import CLIENTS, IDEMPOTENT, PLAIN, Client, Sent
 from tests.integration.java import java_tool
-from tests.integration.test_faults import PARTITIONS, NumberedRecordProducer, check_nothing_lost, values_in_topic
+from tests.integration.test_faults import PARTITIONS, NumberedRecords, check_nothing_lost, values_in_topic
 from tests.integration.test_produce import bad_batch_now, good_batch_now
 from tests.integration.topics import DEFAULTS, UNVALIDATED, create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -44,7 +44,7 @@ class TopologySetting:
     def bootstrap(self) -> str:
         return f"{SEEN_BY_CLIENTS}:{self.proxy.bootstrap.rpartition(':')[2]}"
 
-    def check_no_upstream_address_was_sent(self) -> None:
+    def no_upstream_address_was_sent(self) -> None:
         everything = b"\0".join(self.relay.sent_to_clients)
         assert SEEN_BY_CLIENTS.encode() in everything
         assert b"127.0.0.1" not in everything
@@ -91,19 +91,19 @@ def reassign(bootstrap: str, topic: str, replicas: dict[int, list[int]], folder:
 def test_clients_work_with_a_dead_bootstrap_address(client: Client, topology: TopologySetting) -> None:
     topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, replicas=3)
 
-    outcomes = client.send(topology.bootstrap, topic, [RecordToSend("good", now_ms())], "none", IDEMPOTENT)
-    rejected = client.send(topology.bootstrap, topic, [RecordToSend("bad", now_ms() * 1000)], "none", PLAIN)
+    outcomes = client.send(topology.bootstrap, topic, [Sent("good", now_ms())], "none", IDEMPOTENT)
+    rejected = client.send(topology.bootstrap, topic, [Sent("bad", now_ms() * 1000)], "none", PLAIN)
 
     assert outcomes == ["ok"]
     assert rejected != ["ok"]
     assert client.read(topology.bootstrap, topic, 1) == ["good"]
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
 def test_leaders_move_without_loss_of_records(topology: TopologySetting, tmp_path: Path) -> None:
     topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, PARTITIONS)
-    with NumberedRecordProducer(topology.bootstrap, topic) as stream:
+    with NumberedRecords(topology.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(200)
         for turn in range(2):
             there = {p: [(p + turn) % 3 + 1] for p in range(PARTITIONS)}
@@ -114,14 +114,14 @@ def test_leaders_move_without_loss_of_records(topology: TopologySetting, tmp_pat
     assert sorted(values_in_topic(topology.bootstrap, topic)) == sorted(
         values_in_topic(topology.cluster.bootstrap, topic)
     )
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
 def test_a_broker_fails_and_returns_without_loss(topology: TopologySetting) -> None:
     topic = create_topic(topology.cluster.bootstrap, UNVALIDATED | {"min.insync.replicas": "2"}, PARTITIONS, replicas=3)
     victim = topology.cluster.nodes[1]
-    with NumberedRecordProducer(topology.bootstrap, topic) as stream:
+    with NumberedRecords(topology.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(200)
         topology.cluster.kill(victim)
         stream.wait_until_acknowledged(300)
@@ -131,13 +131,13 @@ def test_a_broker_fails_and_returns_without_loss(topology: TopologySetting) -> N
 
     check_nothing_lost(topology.cluster.bootstrap, topic, stream)
     assert len(values_in_topic(topology.bootstrap, topic)) >= len(stream.acknowledged)
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 @pytest.mark.long
 def test_an_added_broker_is_used(topology: TopologySetting, tmp_path: Path) -> None:
     topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, PARTITIONS)
-    with NumberedRecordProducer(topology.bootstrap, topic) as stream:
+    with NumberedRecords(topology.bootstrap, topic) as stream:
         stream.wait_until_acknowledged(100)
         added = topology.cluster.add_node()
         eventually(lambda: added.node_id in known_brokers(topology), 60, "the new broker, through the proxy")
@@ -149,7 +149,7 @@ def test_an_added_broker_is_used(topology: TopologySetting, tmp_path: Path) -> N
     with RawClient(f"{SEEN_BY_CLIENTS}:{topology.proxy.broker_port(added.node_id)}") as client:
         response = client.produce(9, [topic_data(topic, (0, bad_batch_now()))])
     assert response["responses"][0]["partition_responses"][0]["error_code"] == INVALID_TIMESTAMP
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 def known_brokers(setting: TopologySetting) -> dict[int, tuple[str, int]]:
@@ -175,12 +175,12 @@ def test_added_partitions_are_used(topology: TopologySetting) -> None:
     assert producer.flush(30) == 0
 
     assert sorted(delivered) == list(range(PARTITIONS))
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 def test_producers_continue_after_their_topic_is_deleted_and_recreated(topology: TopologySetting) -> None:
     topic = create_topic(topology.cluster.bootstrap, UNVALIDATED, partitions=1, replicas=1)
-    old = wait_for_leader_and_topic_id(topology, topic)
+    old = leader_and_id(topology, topic)
     admin = AdminClient({"bootstrap.servers": topology.bootstrap})
     producer = Producer({"bootstrap.servers": topology.bootstrap, "topic.metadata.refresh.interval.ms": 200})
     producer.produce(topic, b"before")
@@ -189,7 +189,7 @@ def test_producers_continue_after_their_topic_is_deleted_and_recreated(topology:
     for future in admin.delete_topics([topic]).values():
         future.result(30)
     wait_until_recreated(topology, topic, old[1])
-    new = wait_for_leader_and_topic_id(topology, topic)
+    new = leader_and_id(topology, topic)
     outcomes = {}
     for name, topic_id, records in (
         ("old id", old[1], bad_batch_now()),
@@ -210,7 +210,7 @@ def test_producers_continue_after_their_topic_is_deleted_and_recreated(topology:
     assert outcomes["new id"] == [0, 0]
     assert outcomes["bad"][0] == INVALID_TIMESTAMP  # the broker itself has no limits here
     assert delivered == [None]
-    topology.check_no_upstream_address_was_sent()
+    topology.no_upstream_address_was_sent()
 
 
 def wait_until_recreated(setting: TopologySetting, topic: str, old_id: bytes) -> None:
@@ -228,10 +228,10 @@ def wait_until_recreated(setting: TopologySetting, topic: str, old_id: bytes) ->
     eventually(is_topic_created, 60, "the topic with a new id")
 
 
-def wait_for_leader_and_topic_id(setting: TopologySetting, topic: str) -> tuple[int, bytes]:
+def leader_and_id(setting: TopologySetting, topic: str) -> tuple[int, bytes]:
     """Wait until the leader of partition 0 acts as leader; return its id and the topic id."""
 
-    def has_found_leader() -> bool:
+    def found_leader() -> bool:
         with RawClient(setting.bootstrap) as client:
             partitions = client.metadata(topic)["topics"][0]["partitions"]
         if not partitions or partitions[0]["leader_id"] < 0:
@@ -239,7 +239,7 @@ def wait_for_leader_and_topic_id(setting: TopologySetting, topic: str) -> tuple[
         with RawClient(setting.cluster.nodes[partitions[0]["leader_id"] - 1].address) as client:
             return client.fetch_error(topic, 0) == 0
 
-    eventually(has_found_leader, 30, "a leader")
+    eventually(found_leader, 30, "a leader")
     with RawClient(setting.bootstrap) as client:
         entry = client.metadata(topic)["topics"][0]
     return entry["partitions"][0]["leader_id"], entry["topic_id"]

@@ -69,7 +69,7 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     assert len(found) == 20
 
 
-def test_each_proxy_reads_recent_events_of_all_running_and_stopped_proxies(
+def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
     kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     events = create_topic(kafka_bootstrap, {}, partitions=3)
@@ -108,7 +108,7 @@ def test_each_proxy_reads_recent_events_of_all_running_and_stopped_proxies(
     assert "(memory only, since the start)" in memory.stdout
 
 
-def test_without_a_violation_topic_the_command_who_reports_that_it_covers_only_memory(
+def test_without_a_topic_who_says_that_only_memory_is_known(
     kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess]
 ) -> None:
     proxies.append(ProxyProcess(tmp_path, kafka_bootstrap).start())
@@ -161,11 +161,11 @@ def test_a_suspended_broker_fills_only_the_queue(
     finally:
         broker.send_signal(signal.SIGCONT)
 
-    def are_all_events_reported() -> bool:
+    def all_reported() -> bool:
         lost = sum(proxy.metric(f"sluicegate_violation_topic_events_{why}_total") for why in ("dropped", "failed"))
         return len(read_records(strict_kafka, events, 0)) >= 2201 - lost > 1
 
-    eventually(are_all_events_reported, what="every event sent or counted")
+    eventually(all_reported, what="every event sent or counted")
 
 
 def test_without_a_file_events_go_only_to_the_topic(

@@ -13,7 +13,7 @@ from tests.dead_letters.letters import CONNECT, SLUICEGATE
 RULE = {"name": "currency", "value": {"schema": {"format": "json", "text": '{"required": ["currency"]}'}}}
 
 
-def wait_for_verdicts(proxy: ProxyProcess, query: str = "") -> Any:
+def asked(proxy: ProxyProcess, query: str = "") -> Any:
     """Return a result with verdicts, which takes the process some seconds."""
     found: Any = None
 
@@ -43,8 +43,8 @@ def test_shows_the_topics_of_the_configuration_with_todays_verdicts(kafka_bootst
     proxy.config["admin"]["dead_letters"] = [dead, "absent", plain, empty]
     try:
         proxy.start()
-        topics = wait_for_verdicts(proxy)["topics"]
-        found = wait_for_verdicts(proxy, f"?topic={dead}")
+        topics = asked(proxy)["topics"]
+        found = asked(proxy, f"?topic={dead}")
     finally:
         proxy.stop()
     file = str(tmp_path / "sluicegate.yaml")

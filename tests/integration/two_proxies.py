@@ -40,7 +40,7 @@ def two_proxies(bootstrap: str, folder: Path, settings: dict[str, Any] | None = 
             proxy.stop()
 
 
-class ClientsOfTwoProxies:
+class ClientsOfTwo:
     """Idempotent, transactional and rejected producers of one name, which the balancer leads to both proxies."""
 
     def __init__(self, bootstrap: str, proxies: Sequence[ProxyProcess]) -> None:
@@ -57,7 +57,7 @@ class ClientsOfTwoProxies:
         )
 
     @contextmanager
-    def run_clients_and_verify(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """Write until the end of the block, and complete what is pending. Raises AssertionError if one fails."""
         with self._balancer, ExitStack() as at_work:
             for load in self._loads:

@@ -92,7 +92,7 @@ class Client:
         if limit is not None:
             limit.reschedule(self._where.until)
 
-    async def wait_until_closed(self) -> None:
+    async def until_closed(self) -> None:
         """Wait until the peer closes the connection, and discard the bytes before that."""
         try:
             while await self.reader.read(_READ_BYTES):

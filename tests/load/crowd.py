@@ -12,10 +12,10 @@ from typing import Any
 
 import uvloop
 
-from tests.bounds.side_process import fork_for_each_input_line, report
+from tests.bounds.side_process import fork_for_each, report
 from tests.load.client import LoadTarget
 from tests.load.kinds import KINDS, Crowd, CrowdSize
-from tests.load.waits import wait_statistics
+from tests.load.waits import waits_of
 
 _NICENESS = 5
 
@@ -41,10 +41,10 @@ async def run_crowd(settings: dict[str, Any], commands: FileIO) -> None:
         closed=outcome.closed,
         unserved=len(outcome.failures),
         why=sorted(set(outcome.failures))[:3],
-        waits=wait_statistics(outcome.seconds),
+        waits=waits_of(outcome.seconds),
         remark=outcome.remark,
     )
 
 
 if __name__ == "__main__":
-    fork_for_each_input_line(lambda settings, commands: uvloop.run(run_crowd(settings, commands)), _NICENESS)
+    fork_for_each(lambda settings, commands: uvloop.run(run_crowd(settings, commands)), _NICENESS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.bounds.resident import process_status_bytes, proportional_set_size
+from tests.bounds.resident import proportional_bytes, status_bytes
 
 # Reading smaps_rollup blocks the process for milliseconds. Doing so every second would affect one in a hundred of the
 # small client's requests, and therefore its p99.
@@ -15,28 +15,26 @@ TICK_SECONDS = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceUsage:
+class HeldResources:
     """Resident and proportional memory (bytes), and descriptors."""
 
     resident: int
     proportional: int
     descriptors: int
 
-    def at_least(self, other: "ResourceUsage") -> "ResourceUsage":
+    def at_least(self, other: "HeldResources") -> "HeldResources":
         """Return the higher value of each field."""
-        return ResourceUsage(
+        return HeldResources(
             max(self.resident, other.resident),
             max(self.proportional, other.proportional),
             max(self.descriptors, other.descriptors),
         )
 
 
-def measure_resources(pid: int) -> ResourceUsage:
+def resources_of(pid: int) -> HeldResources:
     """Return the current values."""
-    return ResourceUsage(
-        process_status_bytes(pid, "VmRSS"),
-        proportional_set_size(pid),
-        sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir()),
+    return HeldResources(
+        status_bytes(pid, "VmRSS"), proportional_bytes(pid), sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
     )
 
 
@@ -53,7 +51,7 @@ class PeakResources:
         self._pid = pid
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
-        self.held = ResourceUsage(0, 0, 0)
+        self.held = HeldResources(0, 0, 0)
 
     def __enter__(self) -> Self:
         Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # resets VmHWM
@@ -63,9 +61,9 @@ class PeakResources:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        mark = ResourceUsage(process_status_bytes(self._pid, "VmHWM"), 0, 0)
-        self.held = self.held.at_least(measure_resources(self._pid)).at_least(mark)
+        mark = HeldResources(status_bytes(self._pid, "VmHWM"), 0, 0)
+        self.held = self.held.at_least(resources_of(self._pid)).at_least(mark)
 
     def _look(self) -> None:
         while not self._ended.wait(_EVERY_SECONDS):
-            self.held = self.held.at_least(measure_resources(self._pid))
+            self.held = self.held.at_least(resources_of(self._pid))

@@ -10,7 +10,7 @@ from typing import Any, cast
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.frames import good_batch, sized_produce_request, sized_request
 from tests.load.client import ENDS, Client, CrowdResult, LoadTarget
-from tests.load.waits import wait_statistics
+from tests.load.waits import waits_of
 
 _RECEIVE_BYTES = 4096
 _SIPS_BYTES = 1024
@@ -60,7 +60,7 @@ class Crowd:
     def client(self, receive_bytes: int | None = None) -> Client:
         return Client(self.target, self.result, receive_bytes)
 
-    def client_with_tls_if_required(self) -> Client:
+    def proper_client(self) -> Client:
         """Return a client that uses TLS if the address does."""
         return Client(self.target, self.result, trusting=self.target.trusting)
 
@@ -95,7 +95,7 @@ def small_request(client_id: bytes = b"crowd", size: int = 100, acks: int = 1) -
     return sized_produce_request(9, {b"loaded": [(0, good_batch(hostile.now(), size))]}, acks, client_id=client_id)
 
 
-async def produce_every_two_seconds(crowd: Crowd) -> None:
+async def produce_now_and_then(crowd: Crowd) -> None:
     """Each client sends a small Produce every two seconds."""
     asked = small_request()
 
@@ -106,7 +106,7 @@ async def produce_every_two_seconds(crowd: Crowd) -> None:
                 await asyncio.sleep(2)
 
     await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
-    waits, arrived = wait_statistics(crowd.result.seconds), wait_statistics(crowd.result.arrived)
+    waits, arrived = waits_of(crowd.result.seconds), waits_of(crowd.result.arrived)
     crowd.result.remark = (
         f"{len(crowd.result.arrived):,} arrived (p99 {arrived['p99'] * 1000:.0f} ms), "
         f"{crowd.result.responses:,} responses (p99 {waits['p99'] * 1000:.0f} ms)"
@@ -116,7 +116,7 @@ async def produce_every_two_seconds(crowd: Crowd) -> None:
 async def stay_silent(crowd: Crowd) -> None:
     async def run_client(_number: int) -> None:
         async with crowd.client() as client:
-            await client.wait_until_closed()
+            await client.until_closed()
 
     await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
@@ -129,7 +129,7 @@ async def begin_handshakes(crowd: Crowd) -> None:
         async with crowd.client() as client:
             if number % 2:
                 client.writer.write(_HELLO_BEGINS)
-            await client.wait_until_closed()
+            await client.until_closed()
 
     await crowd.run_clients(run_client)
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
@@ -141,7 +141,7 @@ async def trickle_requests(crowd: Crowd) -> None:
 
     async def run_client(_number: int) -> None:
         async with crowd.client() as client:
-            closed = asyncio.create_task(client.wait_until_closed())
+            closed = asyncio.create_task(client.until_closed())
             for byte in asked:
                 client.writer.write(bytes([byte]))
                 if (await asyncio.wait([closed], timeout=1))[0]:
@@ -151,7 +151,7 @@ async def trickle_requests(crowd: Crowd) -> None:
     crowd.result.remark = f"{crowd.result.closed:,} closed by the proxy"
 
 
-async def pipeline_without_reading(crowd: Crowd) -> None:
+async def pipeline_unread(crowd: Crowd) -> None:
     """Each client sends `amount` requests and reads no response."""
     asked = sized_request(3, 9, b"\2\7loaded\0\1\0\0\0") * crowd.size.amount
 
@@ -168,7 +168,7 @@ async def pipeline_without_reading(crowd: Crowd) -> None:
     crowd.result.remark = f"{crowd.result.bytes / 1e6:.1f} MB read from them"
 
 
-async def produce_huge_batches(crowd: Crowd) -> None:
+async def produce_giants(crowd: Crowd) -> None:
     """Each client sends valid batches of `amount` bytes, one after the other."""
     asked = small_request(size=crowd.size.amount)
 
@@ -178,7 +178,7 @@ async def produce_huge_batches(crowd: Crowd) -> None:
                 await client.ask(asked)
 
     await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
-    waits = wait_statistics(crowd.result.seconds)
+    waits = waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} stored, {crowd.result.bytes / 1e6:,.0f} MB (p50 {waits['p50']:.1f} s)"
     )
@@ -197,7 +197,7 @@ def send_decompression_bombs(codec: str) -> Kind:
                     await client.ask(asked)
 
         await crowd.run_clients(run_client, MinimumStay.FIRST_RESPONSE)
-        took = wait_statistics(crowd.result.seconds)["p50"]
+        took = waits_of(crowd.result.seconds)["p50"]
         crowd.result.remark = (
             f"{crowd.result.responses:,} of {len(batch) / 1000:,.0f} kB, response time {took * 1000:.0f} ms (p50)"
         )
@@ -205,7 +205,7 @@ def send_decompression_bombs(codec: str) -> Kind:
     return send_bombs
 
 
-async def use_new_client_ids(crowd: Crowd) -> None:
+async def use_new_names(crowd: Crowd) -> None:
     """The clients send `amount` requests, each with a new client id."""
     share = crowd.size.amount // crowd.size.connections
     before, behind = small_request(b"client-??????").split(b"??????")
@@ -226,14 +226,14 @@ async def use_new_client_ids(crowd: Crowd) -> None:
         crowd.result.failures.append(crowd.result.remark)
 
 
-def produce_at_full_speed(acks: int) -> Kind:
+def at_full_speed(acks: int) -> Kind:
     """Each client sends batches of 10 kB as fast as the proxy reads them."""
 
     async def send_at_full_speed(crowd: Crowd) -> None:
         asked = small_request(size=10_000, acks=acks) * _WINDOW
 
         async def run_client(_number: int) -> None:
-            async with crowd.client_with_tls_if_required() as client, _reading_all(client):
+            async with crowd.proper_client() as client, _reading_all(client):
                 while True:
                     client.writer.write(asked)
                     await client.writer.drain()
@@ -247,14 +247,14 @@ def produce_at_full_speed(acks: int) -> Kind:
 
 @asynccontextmanager
 async def _reading_all(client: Client) -> AsyncIterator[None]:
-    reading = asyncio.create_task(client.wait_until_closed())
+    reading = asyncio.create_task(client.until_closed())
     try:
         yield
     finally:
         reading.cancel()
 
 
-async def fetch_slowly_beside_other_clients(crowd: Crowd) -> None:
+async def read_slowly_beside_others(crowd: Crowd) -> None:
     """All clients fetch as fast as they can; in the second half one more reads a kilobyte every 0.1 s."""
     await crowd.begin()
     half = crowd.target.until - crowd.size.seconds / 2
@@ -281,7 +281,7 @@ async def fetch_slowly_beside_other_clients(crowd: Crowd) -> None:
         return before
 
     _, before = await asyncio.gather(crowd.run_clients(read_fast, MinimumStay.FIRST_RESPONSE), measure_small_client())
-    alone, beside = wait_statistics(before), wait_statistics(crowd.result.seconds)
+    alone, beside = waits_of(before), waits_of(crowd.result.seconds)
     crowd.result.remark = (
         f"{crowd.result.responses:,} fetches by the fast ones: p99 {alone['p99'] * 1000:.1f} ms, with the slow one "
         f"{beside['p99'] * 1000:.1f} ms"
@@ -289,15 +289,15 @@ async def fetch_slowly_beside_other_clients(crowd: Crowd) -> None:
 
 
 KINDS: dict[str, Kind] = {
-    "produce every 2 s": produce_every_two_seconds,
+    "produce every 2 s": produce_now_and_then,
     "silent": stay_silent,
     "begin handshakes": begin_handshakes,
     "trickle": trickle_requests,
-    "pipeline unread": pipeline_without_reading,
-    "giants": produce_huge_batches,
-    "new names": use_new_client_ids,
-    "at full speed": produce_at_full_speed(acks=1),
-    "at full speed, acks=0": produce_at_full_speed(acks=0),
-    "read slowly": fetch_slowly_beside_other_clients,
+    "pipeline unread": pipeline_unread,
+    "giants": produce_giants,
+    "new names": use_new_names,
+    "at full speed": at_full_speed(acks=1),
+    "at full speed, acks=0": at_full_speed(acks=0),
+    "read slowly": read_slowly_beside_others,
     **{f"bomb: {codec}": send_decompression_bombs(codec) for codec in hostile.COMPRESSED},
 }

@@ -6,12 +6,12 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tests.bounds.machine import machine_slowness_factor
+from tests.bounds.machine import slowness
 from tests.bounds.side_process import SideProcess
 from tests.bounds.stage import HOST, Stage
-from tests.load.gauges import PeakResources, ResourceUsage, measure_resources, processor_seconds
+from tests.load.gauges import HeldResources, PeakResources, processor_seconds, resources_of
 from tests.load.situations import MB, Situation
-from tests.load.waits import WaitDurations, median_p99, p99_text
+from tests.load.waits import WaitDurations, p99_of, p99_text
 
 NOISE_BYTES = 16 * MB
 _LONGEST_P99_SECONDS = 0.100
@@ -37,9 +37,9 @@ class SituationResult:
     alone: list[WaitDurations]
     elsewhere: list[WaitDurations]
     beside: list[WaitDurations]
-    before: ResourceUsage
-    top: ResourceUsage
-    after: ResourceUsage
+    before: HeldResources
+    top: HeldResources
+    after: HeldResources
     processor: float
     seconds: float
     remark: str
@@ -76,7 +76,7 @@ class SituationRun:
         """Measure in each round without the crowd, for some situations with it beside the proxy, and with it."""
         situation, pid = self._situation, self._stage.pid
         self._stage.target.ask(f"behave {situation.broker}")
-        before, cut_off = measure_resources(pid), self._cut_off()
+        before, cut_off = resources_of(pid), self._cut_off()
         measured = SituationResult(situation.name, [], [], [], before, before, before, 0, 0, "")
         for _ in range(_ROUNDS if situation.elsewhere and self._is_long else 1):
             measured.alone.append(self._alone())
@@ -141,7 +141,7 @@ class SituationRun:
         """Check that memory and descriptors return to their start, apart from noise."""
         end = time.monotonic() + _GIVEN_BACK_SECONDS
         while True:
-            now = measured.after = measure_resources(self._stage.pid)
+            now = measured.after = resources_of(self._stage.pid)
             connections = self._stage.open_connections()
             is_given_back = (
                 now.resident - measured.before.resident < NOISE_BYTES
@@ -174,11 +174,11 @@ class SituationRun:
             broken.append(f"memory grew by {grown / MB:.0f} MB, {situation.most_held / MB:.0f} allowed")
         if not self._stage.is_alive:
             broken.append("the proxy died")
-        broken += self._stage.find_tracebacks_and_broken_lines(0)
-        alone, beside = median_p99(measured.alone), median_p99(measured.beside)
+        broken += self._stage.faults_in_files(0)
+        alone, beside = p99_of(measured.alone), p99_of(measured.beside)
         allowed = max(_LONGEST_P99_SECONDS, _TIMES_ALONE * alone)
         if not self._is_long:
-            allowed += _NOISE_SECONDS * machine_slowness_factor()
+            allowed += _NOISE_SECONDS * slowness()
         if beside > allowed:
             broken.append(f"the small client's p99 is above {allowed * 1000:.0f} ms")
         if not self._is_long:
@@ -186,6 +186,6 @@ class SituationRun:
         if situation.cut_off is not None and cut_off < situation.long.connections:
             broken.append(f"{cut_off:.0f} of {situation.long.connections} were cut off by {situation.cut_off}")
         if measured.elsewhere:
-            compared = max(alone, median_p99(measured.elsewhere), _LEAST_COMPARED_SECONDS)
+            compared = max(alone, p99_of(measured.elsewhere), _LEAST_COMPARED_SECONDS)
             if beside > _TIMES_ALONE * compared:
                 broken.append(f"the small client's p99 is more than {_TIMES_ALONE} times the p99 alone")

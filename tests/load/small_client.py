@@ -12,7 +12,7 @@ from tests.bounds.frames import good_batch, sized_produce_request
 from tests.bounds.honest_client import connect
 from tests.bounds.side_process import report, serve_commands, settings_from_arguments
 from tests.load.gauges import TICK_SECONDS, processor_seconds
-from tests.load.waits import wait_statistics
+from tests.load.waits import waits_of
 
 _EVERY_SECONDS = 0.010
 _LONG_SECONDS = 60
@@ -65,7 +65,7 @@ class SmallClient(threading.Thread):
         asked_at, seconds = self._asked_at, list(self.seconds)
         if asked_at is not None:
             seconds.append(self._waited(*asked_at))
-        return {"waits": wait_statistics(seconds), "failures": self.failures}
+        return {"waits": waits_of(seconds), "failures": self.failures}
 
     def _ask(self, connection: socket.socket) -> None:
         connection.sendall(self._request)

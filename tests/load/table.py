@@ -4,7 +4,7 @@ import os
 import platform
 from pathlib import Path
 
-from tests.load.gauges import ResourceUsage
+from tests.load.gauges import HeldResources
 from tests.load.measured import SituationResult
 from tests.load.situations import MB
 from tests.load.waits import p99_text
@@ -32,7 +32,7 @@ def _row(one: SituationResult) -> str:
     alone = p99_text(one.alone)
     if one.elsewhere:
         alone += f"; load elsewhere: {p99_text(one.elsewhere)}"
-    times: list[ResourceUsage] = [one.before, one.top, one.after]
+    times: list[HeldResources] = [one.before, one.top, one.after]
     cells = [
         one.name,
         one.remark,

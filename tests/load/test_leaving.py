@@ -26,24 +26,24 @@ _METADATA = sized_request(3, 9, b"\2\7loaded\0\1\0\0\0")
 def silent_broker() -> Iterator[str]:
     """Run a broker that reads everything and never responds. Yield its address."""
 
-    def read_until_closed(client: socket.socket) -> None:
+    def hold_connection(client: socket.socket) -> None:
         with client, suppress(OSError):
             while client.recv(65536):
                 continue
 
-    def accept_connections() -> None:
+    def accept_one() -> None:
         with suppress(OSError):
             while True:
-                threading.Thread(target=read_until_closed, args=(listener.accept()[0],), daemon=True).start()
+                threading.Thread(target=hold_connection, args=(listener.accept()[0],), daemon=True).start()
 
     listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept_connections, daemon=True).start()
+    threading.Thread(target=accept_one, daemon=True).start()
     yield f"127.0.0.1:{listener.getsockname()[1]}"
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
 
 
-def count_sockets(pid: int) -> int:
+def sockets_of(pid: int) -> int:
     found = 0
     for place in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):  # the socket was closed in the meantime
@@ -58,7 +58,7 @@ def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_sec
     try:
         proxy.start(ready=False)
         assert proxy.process is not None
-        pid, before = proxy.process.pid, count_sockets(proxy.process.pid)
+        pid, before = proxy.process.pid, sockets_of(proxy.process.pid)
         host, _, port = proxy.bootstrap.rpartition(":")
         clients = [socket.create_connection((host, int(port))) for _ in range(5)]
         for client in clients:
@@ -68,7 +68,7 @@ def test_a_client_that_leaves_while_it_is_paused_is_disconnected_after_frame_sec
             client.close()
         left = time.monotonic()
 
-        eventually(lambda: count_sockets(pid) <= before, what="all sockets closed")
+        eventually(lambda: sockets_of(pid) <= before, what="all sockets closed")
 
         assert time.monotonic() - left < _FRAME_SECONDS + _NOISE_SECONDS
     finally:

@@ -14,7 +14,7 @@ class WaitDurations(TypedDict):
     longest: float
 
 
-def wait_statistics(seconds: Sequence[float]) -> WaitDurations:
+def waits_of(seconds: Sequence[float]) -> WaitDurations:
     """Return the statistics; zeros without durations."""
     ordered = sorted(seconds)
     if not ordered:
@@ -23,7 +23,7 @@ def wait_statistics(seconds: Sequence[float]) -> WaitDurations:
     return {"count": len(ordered), "p50": ordered[last // 2], "p99": ordered[last * 99 // 100], "longest": ordered[-1]}
 
 
-def median_p99(rounds: Sequence[WaitDurations]) -> float:
+def p99_of(rounds: Sequence[WaitDurations]) -> float:
     """Return the median of the rounds' p99 (s)."""
     return median(one["p99"] for one in rounds)
 
@@ -32,4 +32,4 @@ def p99_text(rounds: Sequence[WaitDurations]) -> str:
     """Return the p99 as text, with the lowest and highest of several rounds."""
     all_ms = sorted(one["p99"] * 1000 for one in rounds)
     several = f" ({all_ms[0]:.2f} to {all_ms[-1]:.2f})" if len(rounds) > 1 else ""
-    return f"{median_p99(rounds) * 1000:.2f} ms{several}"
+    return f"{p99_of(rounds) * 1000:.2f} ms{several}"

@@ -19,7 +19,7 @@ def java_command(jars: Path, program: str, options: Sequence[str] = SHORT_LIVED)
     places = [f"{jars.resolve()}/*"]  # an archive requires the same class path
     if program.endswith(".java"):
         source = Path(program)
-        places.append(str(compile_java_sources(jars, source)))
+        places.append(str(compiled(jars, source)))
         program = source.stem
     return ["java", *class_archive_options(jars), *options, "-cp", ":".join(places), program]
 
@@ -44,7 +44,7 @@ def class_archive_path(jars: Path) -> Path:
     return jars.resolve().with_name(f"{jars.resolve().name}.jsa")
 
 
-def compile_java_sources(jars: Path, source: Path) -> Path:
+def compiled(jars: Path, source: Path) -> Path:
     """Compile a source file and return the folder of its classes. `java FILE.java` would compile it at each start,
     which takes longer than most runs.
     """

@@ -25,7 +25,7 @@ class AvroInJava:
     error: str | None = None
 
 
-def read_avro_schemas_in_java(schemas: Iterable[str], count: int = 3) -> list[AvroInJava]:
+def avro_in_java(schemas: Iterable[str], count: int = 3) -> list[AvroInJava]:
     """Return what Avro's Java library makes of each schema."""
     lines = "".join(f"{b64encode(schema.encode()).decode()}\n" for schema in schemas)
     return [_avro(line) for line in _run("AvroSchemas", lines, str(count))]
@@ -39,7 +39,7 @@ def _avro(line: str) -> AvroInJava:
     return AvroInJava(name.decode(), tuple(data))
 
 
-def validate_json_schemas_in_java(rows: Iterable[tuple[Any, list[Any]]]) -> list[list[list[bool]]]:
+def json_schemas_in_java(rows: Iterable[tuple[Any, list[Any]]]) -> list[list[list[bool]]]:
     """Return, for each schema with its values, the verdicts of each of Java's libraries that can use the schema."""
     found = _run("JsonSchemas", "".join(f"{json.dumps(row)}\n" for row in rows))
     return [[[one == "1" for one in each[1:]] for each in line.split() if each != "unusable"] for line in found]

@@ -28,7 +28,7 @@ class GlueValue:
     compression: str = "NONE"
 
 
-def write_glue_values_in_java(values: Iterable[GlueValue]) -> list[tuple[bytes, str]]:
+def glue_values(values: Iterable[GlueValue]) -> list[tuple[bytes, str]]:
     """Return each value as AWS's serializer writes it, and the schema text that it registers."""
     lines = (
         f"{one.compression} {one.language} {one.version} {_encoded(one.schema)}:{one.message} {_encoded(one.data)}\n"

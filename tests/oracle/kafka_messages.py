@@ -9,9 +9,7 @@ from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import kafka_folder
 
 
-def run_kafka_message_program(
-    version: str, questions: Iterable[tuple[str, int, bytes]]
-) -> list[tuple[bytes, Any] | str]:
+def ask_kafka(version: str, questions: Iterable[tuple[str, int, bytes]]) -> list[tuple[bytes, Any] | str]:
     """Return for each (message name, version, bytes) Kafka's (bytes, JSON value), or its error."""
     lines = "".join(f"{name} {v} {data.hex()}\n" for name, v, data in questions)
     program = Path(__file__).with_name("KafkaMessages.java")

@@ -11,7 +11,7 @@ ACCEPTED = "0\t"
 LEFT_TO_THE_BROKER = "renumber\t"  # see sluicegate.validation.validator
 
 
-def run_kafka_validator(cases: Iterable[Case]) -> list[str]:
+def validators_responses(cases: Iterable[Case]) -> list[str]:
     """Return code, message and record errors for each case, as printed by KafkaValidator.java."""
     program = Path(__file__).with_name("KafkaValidator.java")
     return run_java(

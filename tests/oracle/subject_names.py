@@ -58,7 +58,7 @@ def distinguished_name(*parts: Sequence[bytes]) -> bytes:
     return der_element(SEQUENCE, b"".join(der_element(SET, b"".join(part)) for part in parts))
 
 
-def subjects_written_by_java(names: Sequence[bytes]) -> list[str | None]:
+def written_by_java(names: Sequence[bytes]) -> list[str | None]:
     """Return each name as Java writes it; None if Java does not accept it."""
     command = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/SubjectNames.java"))
     lines = run_java(command, "\n".join(each.hex() for each in names) + "\n").split("\n")[: len(names)]

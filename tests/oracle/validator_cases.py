@@ -165,7 +165,7 @@ def mutated_compression(chance: random.Random, count: int) -> Iterator[Case]:
         yield Case(_OPEN, bent)
 
 
-def batches_with_several_snappy_streams(chance: random.Random, count: int) -> Iterator[Case]:
+def further_streams(chance: random.Random, count: int) -> Iterator[Case]:
     """Return Snappy in Java's format: several streams in sequence, one of which may start with other bytes."""
     for _ in range(count):
         records = [Rec(NOW, b"k", b"v" * chance.choice((1, 30, 3000))) for _ in range(chance.choice((1, 3, 20)))]

@@ -21,7 +21,7 @@ def main() -> None:
     packages, folder = locked_versions(Path(sys.argv[1])), Path(sys.argv[2])
     looked_at, found = 0, 0
     for name, version in packages:
-        for advisory in advisories_for_package(folder, name):
+        for advisory in advisories_about(folder, name):
             looked_at += 1
             if is_affected(advisory, Version(version)):
                 found += 1
@@ -40,7 +40,7 @@ def locked_versions(requirements: Path) -> list[tuple[str, str]]:
     return [(re.sub(r"[-_.]+", "-", line[1]).lower(), line[2]) for line in lines if line]
 
 
-def advisories_for_package(folder: Path, name: str) -> Iterator[dict[str, Any]]:
+def advisories_about(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     """Return the advisories about a package that were not withdrawn."""
     for file in sorted((folder / "vulns" / name).glob("*.y*ml")):
         advisory = yaml.safe_load(file.read_text())

@@ -39,7 +39,7 @@ def copy_and_build_source(folder: Path) -> Path:
     return folder
 
 
-def find_wheel(source: Path) -> Path:
+def wheel_of(source: Path) -> Path:
     """Return the wheel that was built in the folder."""
     (found,) = (source / "dist").glob("*.whl")
     return found

@@ -13,7 +13,7 @@ import pytest
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
-from tests.packaging.built import ROOMS, build_wheel, copy_and_build_source, find_wheel
+from tests.packaging.built import ROOMS, build_wheel, copy_and_build_source, wheel_of
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(source: Path) -> Path:
-    return find_wheel(source)
+    return wheel_of(source)
 
 
 @pytest.fixture(scope="module")

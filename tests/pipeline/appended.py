@@ -17,11 +17,11 @@ class StampedRecords:
     times: list[int]
     appended: list[int]
 
-    def count_future_records(self, after_max_ms: int) -> int:
+    def count_in_future(self, after_max_ms: int) -> int:
         """Return the number of records whose timestamp is more than this (ms) after their append."""
         return sum(time > at + after_max_ms for time, at in zip(self.times, self.appended, strict=True))
 
-    def count_too_old_records(self, before_max_ms: int) -> int:
+    def count_too_old(self, before_max_ms: int) -> int:
         """Return the number of records whose timestamp is more than this (ms) before their append."""
         return sum(time < at - before_max_ms for time, at in zip(self.times, self.appended, strict=True))
 

@@ -68,7 +68,7 @@ class TransactionEnd(Enum):
 
 
 class CleanedTopic:
-    """A topic of one partition. `overwrite` and `write_transaction` write single records; `clean` waits for the log
+    """A topic of one partition. `overwrite` and `transaction` write single records; `clean` waits for the log
     cleaner."""
 
     def __init__(self, kafka: Kafka, name: str) -> None:
@@ -78,7 +78,7 @@ class CleanedTopic:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         admin.create_topics([NewTopic(name, 1, 1, config=SETTINGS)])[name].result(30)
 
-    def write_transaction(self, number: int, key: str, value: str, end: TransactionEnd) -> None:
+    def transaction(self, number: int, key: str, value: str, end: TransactionEnd) -> None:
         """Write one record in a transaction of producer `number`, and end the transaction. If the producer is fenced,
         the marker that ends the transaction has another epoch than its records.
         """
@@ -93,7 +93,7 @@ class CleanedTopic:
         else:
             self._producer(number)
 
-    def write_java_transaction(self, value: str) -> None:
+    def java_transaction(self, value: str) -> None:
         """Write one record with Kafka's own producer, in a transaction, which has a new epoch on Kafka 4 (KIP-890)."""
         program = str(Path(__file__).parent.parent / "integration" / "JavaProducer.java")
         said = java_tool(program, self.kafka.bootstrap, self.name, "none", "transactional", "0", stdin=f"7 {value}\n")
@@ -105,7 +105,7 @@ class CleanedTopic:
         producer.init_transactions(_SECONDS)
         return producer
 
-    def write_without_transaction(self, key: str, value: str, **more: int) -> None:
+    def write_plain(self, key: str, value: str, **more: int) -> None:
         """Write one record without a transaction."""
         self._plain.produce(self.name, value, key, partition=0, **more)
         assert self._plain.flush(_SECONDS) == 0
@@ -124,10 +124,10 @@ class CleanedTopic:
 
     def _fill(self) -> None:
         self._fillers += 1
-        self.write_without_transaction("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
+        self.write_plain("filler", f"{self._fillers}".ljust(_FILLER_BYTES))
 
 
-def read_records_with_java(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
+def records_java_reads(kafka: Kafka, topic: str) -> list[tuple[str, str]]:
     """Return key and value of each record that Kafka's own consumer reads (read_committed), without the filler."""
     tool = "org.apache.kafka.tools.consumer.ConsoleConsumer"
     arguments = ("--bootstrap-server", kafka.bootstrap, "--topic", topic, "--from-beginning", "--timeout-ms", "8000")

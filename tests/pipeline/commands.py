@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline import java_options
-from tests.pipeline.repeated_command import MASTER, run_and_return_status
+from tests.pipeline.repeated_command import MASTER, status_of
 from tests.pipeline.session import SharedSession
 
 ENVIRONMENT = {**os.environ, **java_options.ENVIRONMENT}
@@ -69,7 +69,7 @@ class RepeatedCommand:
         command = [sys.executable, "-m", module, *map(str, self._files), settings, str(self._runs_in)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            command_killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
+            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=self._environment
         )
         RepeatedCommand.started.append(self)
 
@@ -85,13 +85,13 @@ class RepeatedCommand:
         shutil.rmtree(self._folder)
 
 
-def end_all_repeated_commands() -> None:
+def end_kept() -> None:
     """End all processes that this process started. Each uses a gigabyte of memory, which other tests need."""
     for kept in list(RepeatedCommand.started):
         kept.end()
 
 
-atexit.register(end_all_repeated_commands)
+atexit.register(end_kept)
 
 
 def run(*arguments: str, status: int = 0) -> str:
@@ -103,7 +103,7 @@ def run(*arguments: str, status: int = 0) -> str:
         files = [Path(folder) / "output.txt", Path(folder) / "errors.txt"]
         with _printing_to(files), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as the command's entry point does
-            ended = run_and_return_status([*arguments, "--master", MASTER])
+            ended = status_of([*arguments, "--master", MASTER])
         reported = "".join(file.read_text() for file in files)
     assert ended == status, reported
     return reported
@@ -138,23 +138,23 @@ def run_in_new_process(*arguments: str, status: int = 0) -> str:
     return reported.stdout + reported.stderr
 
 
-def kill_command_when(reached: Callable[[], bool], folder: Path, *arguments: str) -> None:
+def kill_once(reached: Callable[[], bool], folder: Path, *arguments: str) -> None:
     """Start the command, and kill it with all its child processes (SIGKILL) as soon as `reached` returns true."""
     with (folder / "killed.log").open("wb") as log:
         process = subprocess.Popen(
-            command_killed_with_parent([COMMAND, *arguments, "--master", MASTER]),
+            killed_with_parent([COMMAND, *arguments, "--master", MASTER]),
             stdout=log,
             stderr=log,
             start_new_session=True,
             env=ENVIRONMENT,
         )
 
-    def is_trigger_reached() -> bool:
+    def is_time() -> bool:
         assert process.poll() is None, "ended before it could be killed:\n" + (folder / "killed.log").read_text()
         return reached()
 
     try:
-        eventually(is_trigger_reached, 400, "the moment to kill it")
+        eventually(is_time, 400, "the moment to kill it")
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(30)

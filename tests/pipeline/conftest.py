@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.secure_brokers import guarded
-from tests.pipeline.commands import end_all_repeated_commands
+from tests.pipeline.commands import end_kept
 from tests.pipeline.session import SharedSession
 
 __all__ = ["guarded"]  # a fixture
@@ -16,7 +16,7 @@ __all__ = ["guarded"]  # a fixture
 @pytest.fixture(scope="package", autouse=True)
 def _kept_until_here() -> Iterator[None]:
     yield
-    end_all_repeated_commands()
+    end_kept()
     SharedSession.stop()
 
 

@@ -28,7 +28,7 @@ def raise_for_one_record(letter: DeadLetter) -> ReplayRecord | None:
     return replace(letter.record, timestamp=letter.record.timestamp // 1_000_000)
 
 
-def return_text_instead_of_record(letter: DeadLetter) -> str:
+def gives_text(letter: DeadLetter) -> str:
     """Return a text, which is not a valid record."""
     return letter.topic
 

@@ -17,15 +17,13 @@ _EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
 @contextmanager
-def disturb_when(is_trigger_reached: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
-    """Call `act` in a thread as soon as `is_trigger_reached` returns true. Raises AssertionError if the block ends
-    before that.
-    """
+def disturb_once(is_time: Callable[[], bool], act: Callable[[], Any]) -> Iterator[None]:
+    """Call `act` in a thread as soon as `is_time` returns true. Raises AssertionError if the block ends before that."""
     ended, failed = threading.Event(), list[BaseException]()
 
     def wait_and_act() -> None:
         try:
-            while not (ended.is_set() or is_trigger_reached()):
+            while not (ended.is_set() or is_time()):
                 time.sleep(0.005)  # a task takes a few tenths of a second
             assert not ended.is_set(), "the job ended before it could be disturbed"
             act()
@@ -43,7 +41,7 @@ def disturb_when(is_trigger_reached: Callable[[], bool], act: Callable[[], Any])
         raise failed[0]
 
 
-def make_half_done_stage_check(spark: SparkSession) -> Callable[[], bool]:
+def stage_half_done(spark: SparkSession) -> Callable[[], bool]:
     """Return a function that reports whether a stage has ended tasks and running tasks."""
     return lambda: any(ended > 0 and tasks_running > 0 for ended, tasks_running in _tasks_of_stages(spark))
 
@@ -60,25 +58,25 @@ def _tasks_of_stages(spark: SparkSession) -> list[tuple[int, int]]:
     return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
 
 
-def executor_pids() -> list[int]:
+def count_executors() -> list[int]:
     """Return the process ids of the session's executors on this machine."""
     return [pid for pid in _below(os.getpid()) if _EXECUTOR in _command_of(pid)]
 
 
-def kill_first_executor() -> None:
+def kill_an_executor() -> None:
     """Kill the first executor at once."""
-    os.kill(eventually(executor_pids, what="an executor")[0], signal.SIGKILL)
+    os.kill(eventually(count_executors, what="an executor")[0], signal.SIGKILL)
 
 
 def kill_all_executors() -> None:
     """Kill all executors at once, busy or not."""
-    for pid in executor_pids():
+    for pid in count_executors():
         os.kill(pid, signal.SIGKILL)
 
 
-def kill_busy_executor() -> None:
+def kill_an_executor_at_work() -> None:
     """Kill the executor whose Python is busy, because it has forked a worker."""
-    running = eventually(executor_pids, what="an executor")
+    running = eventually(count_executors, what="an executor")
     os.kill(max(running, key=lambda pid: len(_below(pid))), signal.SIGKILL)
 
 

@@ -24,7 +24,7 @@ def violation_event_row(number: int, minute: int, client: str = "billing", **mor
     }
 
 
-def write_event_files(folder: Path, files: int, a_file: int) -> int:
+def ship_events(folder: Path, files: int, a_file: int) -> int:
     """Write files of events, each in one step."""
     folder.mkdir(exist_ok=True)
     for number in range(files):

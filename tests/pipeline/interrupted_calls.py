@@ -24,7 +24,7 @@ class SignalMoment(Enum):
     AFTER = "after the response has arrived"
 
 
-class JavaCallCounter:
+class JavaCalls:
     """Counts the main thread's calls of Java. The signal arrives in call number `at`; `arrived` is the command of that
     call."""
 
@@ -73,11 +73,11 @@ _SEND = ClientServerConnection.send_command
 
 
 @contextmanager
-def count_java_calls(
+def java_calls(
     at: int | None = None, moment: SignalMoment = SignalMoment.AWAITED, number: signal.Signals = signal.SIGINT
-) -> Iterator[JavaCallCounter]:
+) -> Iterator[JavaCalls]:
     """Count the calls; a signal arrives in call number `at` (from 1; None: in none)."""
-    calls = JavaCallCounter(at, moment, number)
+    calls = JavaCalls(at, moment, number)
 
     def send(connection: ClientServerConnection, command: str) -> Any:
         return calls.send(connection, command)
@@ -94,7 +94,7 @@ def activate_session(spark: SparkSession) -> None:
 
 
 @contextmanager
-def interrupt_finalizer(at: int, number: signal.Signals) -> Iterator[list[int]]:
+def interrupted_finalizer(at: int, number: signal.Signals) -> Iterator[list[int]]:
     """Send a signal when Java object number `at` is finalized; Python ignores errors of finalizers."""
     finalized: list[int] = []
 
@@ -114,7 +114,7 @@ _COLLECT = java_gateway._garbage_collect_object
 
 
 @contextmanager
-def restore_process_state() -> Iterator[None]:
+def restored_process_state() -> Iterator[None]:
     """Restore everything that the entry point of the command changes in its process."""
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
     hook = sys.unraisablehook

@@ -12,11 +12,11 @@ from typing import Any
 
 import pyspark
 
-from sluicegate.pipeline.runs.tables import TableFormat, maven_package_of, minor_version_of, table_location
-from tests.broker.child_processes import command_killed_with_parent
+from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of, table_location
+from tests.broker.child_processes import killed_with_parent
 from tests.pipeline.commands import ENVIRONMENT, RepeatedCommand
 
-JARS = Path(__file__).parent.parent.parent / ".tables" / minor_version_of(pyspark.__version__)
+JARS = Path(__file__).parent.parent.parent / ".tables" / minor_of(pyspark.__version__)
 _CATALOG = "spark.sql.catalog.lake"
 
 
@@ -45,7 +45,7 @@ def _kept() -> RepeatedCommand:
 
 def _settings() -> Mapping[str, str]:
     """Return what a session must start with for tables of every format: only Delta Lake requires something."""
-    has_delta = maven_package_of(TableFormat.DELTA, pyspark.__version__) is not None
+    has_delta = package_of(TableFormat.DELTA, pyspark.__version__) is not None
     return table_location("", TableFormat.DELTA).settings() if has_delta else {}
 
 
@@ -61,11 +61,11 @@ class _Reader:
         command = [sys.executable, "-m", "tests.pipeline.lake_reader", json.dumps(dict(_settings()))]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            command_killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
+            killed_with_parent(command), stdin=pipe, stdout=pipe, text=True, env=_environment()
         )
         atexit.register(self._end)
 
-    def run_queries(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+    def ask(self, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
         """The rows of each query."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(queries), file=self._process.stdin, flush=True)
@@ -84,7 +84,7 @@ def _reader() -> _Reader:
     return _Reader()
 
 
-def query_tables(*queries: str) -> list[list[dict[str, Any]]]:
+def read_back(*queries: str) -> list[list[dict[str, Any]]]:
     """Return the rows of each query from a Spark session without sluicegate. Queries may name tables as
     `delta.`/path/``."""
-    return _reader().run_queries(queries)
+    return _reader().ask(queries)

@@ -66,7 +66,7 @@ class ScriptedLog:
     def end(self) -> int:
         return self.batches[-1][1] + 1
 
-    def fetch_batches(self, offset: int, batches: int) -> FetchedPartition:
+    def fetched(self, offset: int, batches: int) -> FetchedPartition:
         """Return this many batches from the one with the offset or the next one, and the head of the following
         batch."""
         behind = [each for each in self.batches if each[1] >= offset]
@@ -76,7 +76,7 @@ class ScriptedLog:
         return FetchedPartition(0, self.end, 0, aborted, memoryview(data))
 
 
-def make_log(entries: Sequence[WrittenBatch]) -> ScriptedLog:
+def log_of(entries: Sequence[WrittenBatch]) -> ScriptedLog:
     """Return a log of these entries, with offsets as a broker would assign them."""
     found, offset = ScriptedLog(), 0
     open_ones: list[tuple[int, int, int, bool]] = []  # remaining entries, first offset, producer, whether aborted

@@ -26,13 +26,13 @@ from sluicegate.pipeline import watch as watched
 from sluicegate.pipeline.commands.spark import session
 from sluicegate.pipeline.jobs.audit.findings import RowKind
 from sluicegate.pipeline.jobs.audit.job import audit
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.extract import job as extracting
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.jobs.profile.cells import HOURS
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair import job as repairing
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.jobs.violations import job as adding_up
@@ -45,14 +45,14 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.messages.fetch import LATEST
 from tests.broker.eventually import eventually
 from tests.pipeline.disturbed import (
-    disturb_when,
-    executor_pids,
+    count_executors,
+    disturb_once,
     kill_all_executors,
-    kill_busy_executor,
-    kill_first_executor,
-    make_half_done_stage_check,
+    kill_an_executor,
+    kill_an_executor_at_work,
+    stage_half_done,
 )
-from tests.pipeline.events import write_event_files
+from tests.pipeline.events import ship_events
 from tests.pipeline.spark_home import HOME
 from tests.pipeline.standalone import standalone_cluster
 
@@ -72,7 +72,7 @@ class Jobs:
     def __init__(self, spark: SparkSession, address: str, topic: str, folder: Path, now_ms: int) -> None:
         self._spark, self._address, self._folder = spark, address, folder
         self._topics, self._now = Topics(address, (topic,)), now_ms
-        self._rules, self._clean = RepairRules(now_ms, _HOUR_MS), f"{topic}-clean"
+        self._rules, self._clean = Rules(now_ms, _HOUR_MS), f"{topic}-clean"
         self._targets = {topic: self._clean}
         self._validated_to = self._end_of(topic)
 
@@ -84,9 +84,7 @@ class Jobs:
         file, results = self._folder / "policies.yaml", self._results(f"audit-{name}")
         file.write_text(_POLICIES.format(address=self._address))
         config = load(read_file(file), {}).config
-        found = audit(
-            self._spark, self._topics, results, config, policies_for_stored_records(config, {}), self._now, None, 3
-        )
+        found = audit(self._spark, self._topics, results, config, policies_of(config, {}), self._now, None, 3)
         return found, [_rows(results, what.value) for what in RowKind]
 
     def plan(self, name: str) -> Any:
@@ -100,7 +98,7 @@ class Jobs:
         results = self._results("written")
         plan = repairing.write_plan(self._spark, self._topics, results, self._targets, self._rules)
         listing = repairing.list_changes(self._spark, self._topics, results, plan)
-        with disturb_when(self._has_begun, kill_busy_executor):
+        with disturb_once(self._has_begun, kill_an_executor_at_work):
             repairing.write_clean_topics(self._spark, self._topics, results, plan, listing)
 
     def verify(self, name: str) -> Any:
@@ -112,14 +110,14 @@ class Jobs:
         extracting.run(self._spark, self._topics, results, BuiltInExtractor("skip"), _OFFSETS_A_BATCH)
         rows = self._spark.read.parquet(results.path(extracting.RECORDS))
         sums = rows.select(f.count("*"), f.sum("offset"), f.sum(f.hash("key", "value", "timestamp", "event_time")))
-        return extracting.build_summary(self._topics, results), [list(row) for row in sums.collect()]
+        return extracting.summary_of(self._topics, results), [list(row) for row in sums.collect()]
 
     def replay(self, name: str) -> Any:
         """Replay the records that an audit lists. Return the number of replayed copies, and of how many records."""
         file, found_in, out = (self._folder / each for each in ("policies.yaml", "listed", f"replay-{name}"))
         file.write_text(_POLICIES.format(address=self._address))
         validated(self._spark, self._address, self._topics.names, found_in, file, samples=None)
-        with disturb_when(lambda: self._end_of(self._topics.names[0]) > self._validated_to, kill_busy_executor):
+        with disturb_once(lambda: self._end_of(self._topics.names[0]) > self._validated_to, kill_an_executor_at_work):
             done = replay(
                 *(self._spark, self._address, self._topics.names, out, file),
                 fix="unit",
@@ -141,20 +139,20 @@ class Jobs:
         """Sum violation events in six batches."""
         results, events = self._results(f"violations-{name}"), self._folder / "events"
         if not events.exists():
-            write_event_files(events, files=24, a_file=20)
+            ship_events(events, files=24, a_file=20)
         stream = events_from_files(self._spark, str(events), 4)
         adding_up.run(stream, results, "5 minutes", 600, follow=False, every_seconds=1, after_batch=lambda _: None)
-        return adding_up.build_summary(ViolationTotals.sum_batches_before(results, None))
+        return adding_up.summary_of(ViolationTotals.of_batches_before(results, None))
 
-    def has_completed_violations_batch(self) -> bool:
+    def has_added_up_some(self) -> bool:
         """Return whether the disturbed run of this job has completed a batch."""
         return self._results("violations-disturbed").has("windows/batch=1")
 
-    def has_completed_watch_batch(self) -> bool:
+    def has_watched_some(self) -> bool:
         """Return whether the disturbed run of this job has completed a batch."""
         return self._results("watch-disturbed").has("progress/0.json")
 
-    def has_completed_extract_batch(self) -> bool:
+    def has_extracted_some(self) -> bool:
         """Return whether the disturbed run of this job has completed a batch."""
         return self._results("extract-disturbed").has("progress/1.json")
 
@@ -189,39 +187,35 @@ def main(master: str, address: str, topic: str, folder: str, now_ms: str, *asked
     with mock.patch.object(chunks, "_BLOCKS_AT_LEAST", 1), _at(master, Path(folder)) as at:
         spark = session("lost executors", at)
         jobs = Jobs(spark, address, topic, Path(folder), int(now_ms))
-        middle = make_half_done_stage_check(spark)
+        middle = stage_half_done(spark)
         ways: dict[str, Callable[[], None]] = {
-            "profile": lambda: run_twice("profile", jobs.profile, middle, kill_first_executor),
-            "audit": lambda: run_twice("audit", jobs.audit, middle, kill_first_executor),
-            "plan": lambda: run_twice("plan", jobs.plan, middle, kill_first_executor),
+            "profile": lambda: run_twice("profile", jobs.profile, middle, kill_an_executor),
+            "audit": lambda: run_twice("audit", jobs.audit, middle, kill_an_executor),
+            "plan": lambda: run_twice("plan", jobs.plan, middle, kill_an_executor),
             "write": jobs.write,
-            "verify": lambda: run_twice("verify", jobs.verify, middle, kill_first_executor),
-            "watch": lambda: run_job_once("watch", jobs.watch, jobs.has_completed_watch_batch, kill_first_executor),
+            "verify": lambda: run_twice("verify", jobs.verify, middle, kill_an_executor),
+            "watch": lambda: run_job_once("watch", jobs.watch, jobs.has_watched_some, kill_an_executor),
             "replay": lambda: print(json.dumps({"job": "replay", "reported": jobs.replay("disturbed")}), flush=True),
-            "extract": lambda: run_twice("extract", jobs.extract, jobs.has_completed_extract_batch, kill_all_executors),
-            "violations": lambda: run_twice(
-                "violations", jobs.violations, jobs.has_completed_violations_batch, kill_all_executors
-            ),
+            "extract": lambda: run_twice("extract", jobs.extract, jobs.has_extracted_some, kill_all_executors),
+            "violations": lambda: run_twice("violations", jobs.violations, jobs.has_added_up_some, kill_all_executors),
         }
 
         def run_twice(
-            name: str, job: Callable[[str], Any], is_trigger_reached: Callable[[], bool], kill: Callable[[], None]
+            name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None]
         ) -> None:
-            run_job_once(name, job, is_trigger_reached, kill, undisturbed=job("as it is"))
+            run_job_once(name, job, is_time, kill, undisturbed=job("as it is"))
 
         def run_job_once(
-            name: str,
-            job: Callable[[str], Any],
-            is_trigger_reached: Callable[[], bool],
-            kill: Callable[[], None],
-            **others: Any,
+            name: str, job: Callable[[str], Any], is_time: Callable[[], bool], kill: Callable[[], None], **others: Any
         ) -> None:
-            eventually(lambda: len(executor_pids()) == _EXECUTORS, what="executors")
-            with disturb_when(is_trigger_reached, kill):
+            eventually(lambda: len(count_executors()) == _EXECUTORS, what="executors")
+            with disturb_once(is_time, kill):
                 disturbed = job("disturbed")
             output = {"job": name, "disturbed": disturbed} | others
             print(json.dumps(output, default=lambda partitions: sorted(map(str, partitions))), flush=True)
-            eventually(lambda: len(executor_pids()) == _EXECUTORS, what="another executor in the place of the lost one")
+            eventually(
+                lambda: len(count_executors()) == _EXECUTORS, what="another executor in the place of the lost one"
+            )
 
         for name in asked:
             ways[name]()

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile.job import profile
 from sluicegate.pipeline.jobs.repair import job
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -30,12 +30,12 @@ def repair_topic(spark: SparkSession, bootstrap: str, topic: str, out: Path, **r
     """Apply a repair and return its summary with the plan; the clean topic has its default name."""
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(out))
     targets = {topic: f"{topic}-clean"}
-    plan = job.write_plan(spark, topics, results, targets, RepairRules(now_ms(), HOUR, **rules))
+    plan = job.write_plan(spark, topics, results, targets, Rules(now_ms(), HOUR, **rules))
     listing = job.list_changes(spark, topics, results, plan)
-    return job.build_summary(plan, listing, job.write_clean_topics(spark, topics, results, plan, listing), {})
+    return job.summary_of(plan, listing, job.write_clean_topics(spark, topics, results, plan, listing), {})
 
 
-def timestamps_by_value(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:
+def times_in(spark: SparkSession, bootstrap: str, topic: str) -> dict[bytes, int]:
     """Return the timestamp of each record by the record's value."""
     rows = Topics(bootstrap, (topic,)).read(spark, "sluicegate", columns="value,timestamp").collect()
     return {bytes(row["value"]): row["timestamp"] for row in rows}

@@ -20,7 +20,7 @@ from sluicegate.pipeline.commands.spark import session
 MASTER = "local[2]"
 
 
-def run_and_return_status(arguments: Sequence[str]) -> int:
+def status_of(arguments: Sequence[str]) -> int:
     """Run the command in this process and return its exit status."""
     try:
         app(list(arguments), prog_name="sluicegate-spark")
@@ -49,7 +49,7 @@ def main() -> None:
         if kept is None:
             kept = session("kept", MASTER, json.loads(sys.argv[3]))  # the session's Java also prints to these files
             _begin_files()
-        status = run_and_return_status([*json.loads(line), "--master", MASTER])
+        status = status_of([*json.loads(line), "--master", MASTER])
         sys.stdout.flush()
         sys.stderr.flush()
         print(status, file=answers, flush=True)

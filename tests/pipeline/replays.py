@@ -39,7 +39,7 @@ class ConsumedRecord(NamedTuple):
 
 
 @dataclass
-class QuarantinedTopic:
+class Quarantine:
     """A proxy that quarantines the bad records of `topic` in `dead`."""
 
     proxy: ProxyProcess
@@ -58,7 +58,7 @@ class QuarantinedTopic:
         file.write_text(yaml.safe_dump(held, sort_keys=False))
         return file
 
-    def produce_quarantined(self, partition: int, records: Sequence[Rec]) -> None:
+    def reject(self, partition: int, records: Sequence[Rec]) -> None:
         """Send a batch whose bad records are quarantined."""
         with RawClient(f"127.0.0.1:{self.proxy.broker_port(1)}", timeout=120) as client:
             answer = client.produce(9, [topic_data(self.topic, (partition, batch(records, LZ4)))])
@@ -66,9 +66,7 @@ class QuarantinedTopic:
         assert answer["responses"][0]["partition_responses"][0]["error_code"] in (32, 87), answer
 
 
-def quarantining_proxy(
-    bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]
-) -> dict[str, QuarantinedTopic]:
+def quarantining_proxy(bootstrap: str, folder: Path, cases: Mapping[str, dict[str, Any]]) -> dict[str, Quarantine]:
     """Return a proxy to start that quarantines bad records. Each case has a topic of two partitions with these policy
     keys, and a dead-letter topic of three partitions.
     """
@@ -84,7 +82,7 @@ def quarantining_proxy(
         for case, (topic, dead) in names.items()
     ]
     proxy = ProxyProcess(folder, bootstrap, {"topics": entries})
-    return {case: QuarantinedTopic(proxy, topic, dead) for case, (topic, dead) in names.items()}
+    return {case: Quarantine(proxy, topic, dead) for case, (topic, dead) in names.items()}
 
 
 def run_replay(
@@ -99,13 +97,13 @@ def run_replay(
     findings: Path | None = None,
 ) -> dict[str, Any]:
     """Apply a replay and return its summary."""
-    question = make_replay_request(file, fix, by, headers, findings)
-    work = job.prepare_replay(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
+    question = replay_request_of(file, fix, by, headers, findings)
+    work = job.applied_work(spark, Topics(bootstrap, (dead,)), Results(spark, str(out)), question)
     listing = job.list_decisions(spark, work)
-    return job.build_summary(work, listing, job.write_listed_records(spark, work, listing))
+    return job.summary_of(work, listing, job.write_listed(spark, work, listing))
 
 
-def make_replay_request(
+def replay_request_of(
     file: Path, fix: str | None, by: str | None, headers: Headers = Headers.OWN, findings: Path | None = None
 ) -> ReplayRequest:
     """Return the request that the command line would make of these options."""
@@ -114,7 +112,7 @@ def make_replay_request(
     return ReplayRequest(load(read_file(file), {}).config, fixing and Fix(**fixing), by, headers, now_ms, folder)
 
 
-def read_all_records(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
+def read_back(bootstrap: str, topic: str, *only: int) -> list[ConsumedRecord]:
     """Return all records of a topic, or of some partitions, as a read_committed consumer reads them."""
     client = {"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True}
     consumer = Consumer(client | {"isolation.level": "read_committed", "enable.auto.commit": False})

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyspark
 
-from sluicegate.pipeline.runs.tables import minor_version_of
+from sluicegate.pipeline.runs.tables import minor_of
 
-JARS = Path(__file__).parent.parent.parent / ".spark" / minor_version_of(pyspark.__version__)
+JARS = Path(__file__).parent.parent.parent / ".spark" / minor_of(pyspark.__version__)
 _INSTALLED = Path(pyspark.__file__).parent
 _MADE = JARS / f"home-{pyspark.__version__}"
 _LEFT_OUT = {"python", "__pycache__", "work"}

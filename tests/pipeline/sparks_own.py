@@ -3,12 +3,11 @@
 import pytest
 from pyspark import __version__ as spark_version
 
-from sluicegate.pipeline.runs.tables import minor_version_of
+from sluicegate.pipeline.runs.tables import minor_of
 
 _MINORS = ("4.0", "4.1", "4.2")
 """The profiles in pipeline/jars/pom.xml."""
 
 needs_sparks_own = pytest.mark.skipif(
-    minor_version_of(spark_version) not in _MINORS,
-    reason=f"Maven has Spark's own Kafka source for {', '.join(_MINORS)} only",
+    minor_of(spark_version) not in _MINORS, reason=f"Maven has Spark's own Kafka source for {', '.join(_MINORS)} only"
 )

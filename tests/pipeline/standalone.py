@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.pipeline.commands import ENVIRONMENT
@@ -37,9 +37,7 @@ def _running(room: str, log: Path, arguments: list[str]) -> Iterator[None]:
     environment = ENVIRONMENT | {"SPARK_LOCAL_IP": "127.0.0.1"}
     command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{room}.{arguments[0]}", *arguments[1:]]
     with log.open("wb") as reported:
-        process = subprocess.Popen(
-            command_killed_with_parent(command), stdout=reported, stderr=reported, env=environment
-        )
+        process = subprocess.Popen(killed_with_parent(command), stdout=reported, stderr=reported, env=environment)
     try:
         yield
     finally:

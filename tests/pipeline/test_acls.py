@@ -43,7 +43,7 @@ _RESOURCES = {
 
 
 @pytest.fixture
-def bob_login_settings(guarded: GuardedBroker) -> dict[str, str]:
+def settings_of_bob(guarded: GuardedBroker) -> dict[str, str]:
     return client_login(USER, "secret") | {"ssl.ca.location": str(guarded.authority.file)}
 
 
@@ -82,7 +82,7 @@ def grant_acl(admin: AdminClient, command: str) -> None:
         future.result(30)
 
 
-def acl_commands_in(message: str) -> list[str]:
+def acls_in(message: str) -> list[str]:
     return re.findall(r"kafka-acls [^;\n]*", message)
 
 
@@ -99,18 +99,18 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
     right_of: Callable[[str], RequiredAcl],
     exists: bool,
     guarded: GuardedBroker,
-    bob_login_settings: dict[str, str],
+    settings_of_bob: dict[str, str],
     request: Any,
 ) -> None:
     name = re.sub(r"\W", "-", request.node.name)
     if exists:
         create_topic_with_records(guarded, name, [])
-    right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), bob_login_settings).cluster()
+    right, cluster = right_of(name), Topics(guarded.kafka.bootstrap, (name,), settings_of_bob).cluster()
     admin = guarded.admin()
     try:
         assert find_missing_acls(cluster, [right]) == [right]
 
-        grant_acl(admin, right.describe_missing_acl(f"User:{USER}"))
+        grant_acl(admin, right.in_words(f"User:{USER}"))
 
         eventually(lambda: find_missing_acls(cluster, [right]) == [], 30, "the right")
     finally:
@@ -120,22 +120,22 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
 
 
 @pytest.mark.long
-def test_repair_dry_run_lists_missing_acls_sufficient_for_apply(
-    guarded: GuardedBroker, bob_login_settings: dict[str, str], tmp_path: Path
+def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
+    guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     topic = create_topic_with_records(guarded, "acls-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
     config = tmp_path / "client.properties"
-    config.write_text("".join(f"{name}={value}\n" for name, value in bob_login_settings.items()))
+    config.write_text("".join(f"{name}={value}\n" for name, value in settings_of_bob.items()))
     about = ("repair", "--bootstrap", guarded.kafka.bootstrap, "--topic", topic, "--config", str(config))
     admin, out = guarded.admin(), ("--out", str(tmp_path / "out"))
-    grant_acl(admin, RequiredAcl(Resource.TOPIC, topic, BrokerOperation.READ).describe_missing_acl(f"User:{USER}"))
+    grant_acl(admin, RequiredAcl(Resource.TOPIC, topic, BrokerOperation.READ).in_words(f"User:{USER}"))
 
     blind = run(*about, *out, status=1)
 
     assert blind.startswith(
         "sluicegate-spark: nothing was written because ACLs are missing:\nDESCRIBE_CONFIGS on topic"
     )
-    for acl in acl_commands_in(blind):
+    for acl in acls_in(blind):
         grant_acl(admin, acl)
     dry = run(*about, *out, status=1)
     rejected = run(*about, *out, "--apply", status=1)
@@ -150,12 +150,12 @@ def test_repair_dry_run_lists_missing_acls_sufficient_for_apply(
         assert f"This would stop --apply: {each}: kafka-acls " in dry
         assert each in rejected
     assert clean not in admin.list_topics(timeout=30).topics
-    for acl in acl_commands_in(rejected):
+    for acl in acls_in(rejected):
         grant_acl(admin, acl)
     run(*about, *out, "--apply")
     assert summary(tmp_path / "out")["written_by_this_run"] == 2
     (missing_acls,) = required_acls.missing_acl_sentences(
-        Topics(guarded.kafka.bootstrap, (topic,), bob_login_settings), required_acls.acls_for_writing([topic])
+        Topics(guarded.kafka.bootstrap, (topic,), settings_of_bob), required_acls.acls_for_writing([topic])
     )
     assert missing_acls == (
         f"WRITE on topic {topic} is missing: kafka-acls --bootstrap-server HOST:PORT --add "
@@ -164,8 +164,8 @@ def test_repair_dry_run_lists_missing_acls_sufficient_for_apply(
 
 
 @pytest.mark.long
-def test_replay_dry_run_lists_missing_acls_sufficient_for_apply(
-    spark: SparkSession, guarded: GuardedBroker, bob_login_settings: dict[str, str], tmp_path: Path
+def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
+    spark: SparkSession, guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000
     target = create_topic_with_records(guarded, "acls-of-a-replay", [])
@@ -181,24 +181,24 @@ def test_replay_dry_run_lists_missing_acls_sufficient_for_apply(
     def missing_acls(work: Any) -> list[str]:
         """Return the missing ACLs as the error names them, and create them."""
         with pytest.raises(CannotWriteTopic, match="nothing was written because ACLs are missing") as raised:
-            work(spark, bootstrap, dead, tmp_path / "out", file, settings=bob_login_settings, fix="unit")
-        for acl in acl_commands_in(str(raised.value)):
+            work(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
+        for acl in acls_in(str(raised.value)):
             grant_acl(admin, acl)
         return str(raised.value).splitlines()[1:]
 
     for operation in (BrokerOperation.READ, BrokerOperation.DESCRIBE_CONFIGS):
-        grant_acl(admin, RequiredAcl(Resource.TOPIC, dead, operation).describe_missing_acl(f"User:{USER}"))
+        grant_acl(admin, RequiredAcl(Resource.TOPIC, dead, operation).in_words(f"User:{USER}"))
     group = [line.partition(": ")[0] for line in missing_acls(plan_replay)]
     assert [re.sub(r"\.[^. ]* is", ".ID is", line) for line in group] == [
         f"READ on group sluicegate-replay.{dead}.ID is missing"
     ]
-    dry = plan_replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob_login_settings, fix="unit")
+    dry = plan_replay(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit")
     named = [line.partition(": ")[0] for line in dry.warnings if "is missing" in line]
     assert named[0].startswith(f"WRITE on transactional-id sluicegate-replay.{dead}.")
     assert named[1:] == [f"WRITE on topic {target} is missing"]
 
     assert len(missing_acls(replay)) == 1
     assert len(missing_acls(replay)) == 1
-    assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=bob_login_settings, fix="unit").summary[
+    assert replay(spark, bootstrap, dead, tmp_path / "out", file, settings=settings_of_bob, fix="unit").summary[
         "topics"
     ] == {dead: {"records": 1, "replayed": 1, "corrected": 1, "remaining": 0}}

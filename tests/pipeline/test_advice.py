@@ -5,8 +5,8 @@ from pathlib import Path
 import yaml
 
 from sluicegate.config.loading import load_file
-from sluicegate.pipeline.jobs.advise.job import BoundCount, advise, advised_configuration_yaml
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.advise.job import BoundCount, advise, as_yaml
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.rules.rule import Mode
@@ -60,12 +60,12 @@ def test_the_advised_configuration_can_be_loaded(tmp_path: Path) -> None:
     given = bound_counts("orders.v1", "ahead", {100: 10}, 0, 10) + bound_counts("orders.v1", "behind", {100: 10}, 0, 10)
     file = tmp_path / "sluicegate.yaml"
 
-    file.write_text(advised_configuration_yaml(advise(given, 0), ["127.0.0.1:9092"]))
+    file.write_text(as_yaml(advise(given, 0), ["127.0.0.1:9092"]))
 
     loaded = load_file(file, {})
     (topic,) = loaded.config.topics
     assert (topic.match, topic.before_max_ms, topic.after_max_ms) == ("orders.v1", 60_000, 60_000)
-    policies = policies_for_stored_records(loaded.config, {}).rulebook()
+    policies = policies_of(loaded.config, {}).rulebook()
     assert (policies.policy_of("orders.v1").mode, policies.policy_of("another").mode) == (Mode.OBSERVE, Mode.OBSERVE)
     assert yaml.safe_load(file.read_text())["upstream"]["bootstrap"] == ["127.0.0.1:9092"]
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.advise.job import advise_all_topics, make_profile
+from sluicegate.pipeline.jobs.advise.job import advice_of, make_profile
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
@@ -91,7 +91,7 @@ def test_advises_no_limit_from_missing_timestamps_or_log_append_times(
     topics = Topics(kafka_bootstrap, (stamped, untimed))
 
     made = make_profile(spark, topics, Results(spark, str(tmp_path)), now_ms(), HOUR)
-    found = {each.topic: each for each in advise_all_topics(topics, made, 0)}
+    found = {each.topic: each for each in advice_of(topics, made, 0)}
 
     assert (found[stamped].broker_sets_times, found[stamped].behind.bound_ms) == (True, LONG_MAX)
     assert (found[untimed].behind.bound_ms, found[untimed].behind.rejected) == (60_000, 1)

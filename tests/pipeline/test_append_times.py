@@ -36,7 +36,7 @@ class BatchTimes:
             stamps = {} if stamp is None else {"attributes": LOG_APPEND_TIME | LZ4, "max_timestamp": stamp}
             data = memoryview(batch(records, LZ4, base_offset=offset, **stamps))
             stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, RecordBatch(data, 0, len(data)))
-            counts.select_block(stored.last_offset)
+            counts.enter(stored.last_offset)
             counts.add(decoder.decode(stored), 0, len(self._times))
         return counts.table()
 
@@ -69,10 +69,7 @@ def test_the_true_counts_are_within_the_estimated_range(kind: str, bound_ms: int
 
     found = partition.damage(bound_ms, bound_ms)
 
-    for damage, truth in (
-        ("future", written.count_future_records(bound_ms)),
-        ("past", written.count_too_old_records(bound_ms)),
-    ):
+    for damage, truth in (("future", written.count_in_future(bound_ms)), ("past", written.count_too_old(bound_ms))):
         least, most = found[damage]
         assert least <= truth <= most
     if kind not in ("shuffled", "most ahead"):  # otherwise the first wrong times would look valid
@@ -86,17 +83,17 @@ def test_consistent_timestamps_are_never_counted_as_future(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
-def test_constant_or_shuffled_timestamps_yield_no_append_hour(kind: str) -> None:
+def test_constant_or_shuffled_timestamps_date_no_hour(kind: str) -> None:
     assert BatchTimes(stamped_records(kind, RECORDS, NOW).times).dated_hours() == set()
 
 
-def test_valid_timestamps_are_assigned_to_their_append_hours() -> None:
+def test_valid_timestamps_are_dated_to_their_hours() -> None:
     written = stamped_records("valid", RECORDS, NOW)
 
     assert BatchTimes(written.times).dated_hours() == {time // HOUR * HOUR for time in written.appended}
 
 
-def test_backfill_does_not_affect_append_times_of_live_records() -> None:
+def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
     written = stamped_records("backfilled", RECORDS, NOW)
 
     assert BatchTimes(written.times).dated_hours() <= {time // HOUR * HOUR for time in written.appended}
@@ -123,15 +120,15 @@ def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
 
     found = BatchTimes(written.times, by_broker).damage(HOUR, HOUR)
 
-    assert found["future"] == (written.count_future_records(HOUR),) * 2
+    assert found["future"] == (written.count_in_future(HOUR),) * 2
     assert found["past"] == (0, 0)
 
 
-def test_watch_batches_narrow_the_estimated_append_times() -> None:
+def test_the_rounds_of_a_watch_narrow_the_estimated_append_times() -> None:
     places = np.arange(3)
     shown = AppendTimes.between(0, NOW)
 
-    found = shown.clip_to_times(NOW - 5 * MINUTE, NOW - MINUTE)
+    found = shown.within(NOW - 5 * MINUTE, NOW - MINUTE)
 
     assert found.earliest(places).tolist() == [NOW - 5 * MINUTE] * 3
     assert found.latest(places).tolist() == [NOW - MINUTE] * 3

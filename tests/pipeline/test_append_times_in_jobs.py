@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import api, call_arguments
-from sluicegate.pipeline.jobs.advise.job import advise_all_topics, build_summary
-from sluicegate.pipeline.jobs.repair.report import future_time_sentences
+from sluicegate.pipeline.jobs.advise.job import advice_of, summary_of
+from sluicegate.pipeline.jobs.repair.report import future_sentences
 from sluicegate.pipeline.jobs.watch import reading
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -66,8 +66,8 @@ def future_records_by_job(
     file.write_text(POLICIES.format(bootstrap=bootstrap))
     profiled = api.profile(spark, bootstrap, topics, out / "profile").summary["topics"]
     all_topics = Topics(bootstrap, tuple(topics))
-    advice = advise_all_topics(all_topics, Results(spark, str(out / "profile")), 0)
-    advised = build_summary(advice, all_topics, 0)[0]["topics"]
+    advice = advice_of(all_topics, Results(spark, str(out / "profile")), 0)
+    advised = summary_of(advice, all_topics, 0)[0]["topics"]
     audited = api.audit(spark, bootstrap, topics, out / "audit", file).summary["topics"]
     repaired = api.plan_repair(spark, bootstrap, topics, out / "repair").summary["changes"]
     watched = api.watch(spark, bootstrap, topics, out / "watch").summary["topics"]
@@ -95,19 +95,19 @@ def future_records_by_job(
     }
 
 
-def freeze_time_for_jobs(monkeypatch: pytest.MonkeyPatch, now: int) -> None:
+def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now: int) -> None:
     """Let all jobs read the topics at the same moment, because some count records that are ahead of that moment."""
     for module in (api, call_arguments):
         monkeypatch.setattr(module, "now_in_ms", lambda: now)
     monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
 
 
-def test_all_jobs_report_equal_ranges_that_contain_the_true_counts(
+def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = now_ms()
     topics = write_topics(kafka_bootstrap, now, RECORDS)
-    freeze_time_for_jobs(monkeypatch, now)
+    stop_the_clock(monkeypatch, now)
 
     found = future_records_by_job(spark, kafka_bootstrap, list(topics), tmp_path, now)
 
@@ -115,18 +115,18 @@ def test_all_jobs_report_equal_ranges_that_contain_the_true_counts(
         each = {job: of[topic] for job, of in found.items()}
         assert set(each.values()) == {each["profile"]}, (kind, each)
         least, most = each["profile"]
-        assert least <= its.count_future_records(HOUR) <= most, kind
+        assert least <= its.count_in_future(HOUR) <= most, kind
 
 
-def test_repair_dry_run_reports_certain_and_possible_future_records(
+def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tenth of the records are six hours ahead. As they were sent over thirty hours, most of these times have
     passed."""
     now = now_ms()
     its = stamped_records("a tenth ahead", RECORDS, now)
-    topic, truth = write(kafka_bootstrap, its), its.count_future_records(HOUR)
-    freeze_time_for_jobs(monkeypatch, now)
+    topic, truth = write(kafka_bootstrap, its), its.count_in_future(HOUR)
+    stop_the_clock(monkeypatch, now)
     certain = sum(time > now + HOUR for time in its.times)
 
     plain = api.plan_repair(spark, kafka_bootstrap, topic, tmp_path / "plain")
@@ -136,12 +136,12 @@ def test_repair_dry_run_reports_certain_and_possible_future_records(
     stated = (
         f"{certain:,} records are certainly ahead of their append, whenever that was. {truth - certain:,} more may be"
     )
-    (sentence,) = future_time_sentences(plain.summary)
+    (sentence,) = future_sentences(plain.summary)
     assert sentence.startswith(stated)
     assert sentence.endswith("They are left unchanged without --rewrite future.")
     assert f"the estimated append time of the {truth - certain:,} records" in plain.conclusion().to_do
     assert stated in (tmp_path / "plain" / "report.html").read_text()
-    assert future_time_sentences(asked.summary)[0].endswith("They are corrected too by --rewrite future.")
+    assert future_sentences(asked.summary)[0].endswith("They are corrected too by --rewrite future.")
     after = {row.offset: row.after for row in asked.repairs.where("solved").collect()}
     assert after.keys() == {i for i, (t, at) in enumerate(zip(its.times, its.appended, strict=True)) if t > at + HOUR}
     assert max(abs(time - its.appended[offset]) for offset, time in after.items()) <= HOUR // 2

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from sluicegate.config.files.yaml_source import read_file
 from sluicegate.config.loading import load
 from sluicegate.pipeline.jobs.audit import job, report
-from sluicegate.pipeline.jobs.audit.job import clients_with_violations
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.job import clients_of
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.proxy_process import ProxyProcess
@@ -42,7 +42,7 @@ TENANT = [(b"tenant", b"a")]
 GOOD = b'{"amount": 1}'
 
 
-def policies_for_mode(mode: str, folder: Path) -> dict[str, Any]:
+def policies_of_modes(mode: str, folder: Path) -> dict[str, Any]:
     (folder / "shape.json").write_text(SHAPE)
     rules = json.loads(json.dumps(RULES).replace("shape.json", str(folder / "shape.json")))
     bounds = {"message.timestamp.before.max.ms": 7 * DAY, "message.timestamp.after.max.ms": HOUR}
@@ -53,57 +53,57 @@ def policies_for_mode(mode: str, folder: Path) -> dict[str, Any]:
 def batches_with_violations(now: int) -> list[tuple[int, list[Rec], dict[str, int]]]:
     """Return batches with their codec and producer; some violate a policy."""
 
-    def make_record(
+    def record_with_time(
         time_ms: int = now, key: bytes | None = b"k", value: bytes | None = GOOD, headers: Any = TENANT
     ) -> Rec:
         return Rec(time_ms, key, value, headers)
 
     idempotent = {"producer_id": 7000, "producer_epoch": 0}
     return [
-        *((LZ4, [make_record(now + i) for i in range(20)], {}) for _ in range(3)),
+        *((LZ4, [record_with_time(now + i) for i in range(20)], {}) for _ in range(3)),
         (
             NONE,
             [
-                make_record(),
-                make_record((now + 5) * 1_000_000),
-                make_record(now - 30 * DAY),
-                make_record(-1),
+                record_with_time(),
+                record_with_time((now + 5) * 1_000_000),
+                record_with_time(now - 30 * DAY),
+                record_with_time(-1),
             ],
             {},
         ),
-        (ZSTD, [make_record(now // 1000), make_record(0), make_record()], {}),
+        (ZSTD, [record_with_time(now // 1000), record_with_time(0), record_with_time()], {}),
         (
             GZIP,
-            [make_record(now + 30 * 60_000), make_record(now - 2 * HOUR), make_record(now - 2 * DAY)],
+            [record_with_time(now + 30 * 60_000), record_with_time(now - 2 * HOUR), record_with_time(now - 2 * DAY)],
             {},
         ),
         (
             LZ4,
             [
-                make_record(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'),
-                make_record(headers=[]),
-                make_record(key=None),
+                record_with_time(value=b'{"amount": 1, "note": "' + b"x" * 50 + b'"}'),
+                record_with_time(headers=[]),
+                record_with_time(key=None),
             ],
             {},
         ),
         (
             NONE,
             [
-                make_record(value=b'{"amount": "1"}'),
-                make_record(value=b"no json", headers=[]),
-                make_record(value=b'{"amount": -1}'),
-                make_record(value=b'{"amount": null}'),
-                make_record(value=None),
+                record_with_time(value=b'{"amount": "1"}'),
+                record_with_time(value=b"no json", headers=[]),
+                record_with_time(value=b'{"amount": -1}'),
+                record_with_time(value=b'{"amount": null}'),
+                record_with_time(value=None),
             ],
             {},
         ),
         (
             NONE,
-            [make_record(now - 60_000), make_record(now - 61_000), make_record(key=None)],
+            [record_with_time(now - 60_000), record_with_time(now - 61_000), record_with_time(key=None)],
             {**idempotent, "base_sequence": 0},
         ),
-        (LZ4, [make_record(now - 62_000, key=None), make_record()], {**idempotent, "base_sequence": 3}),
-        *((LZ4, [make_record(now + i) for i in range(20)], {}) for _ in range(3)),
+        (LZ4, [record_with_time(now - 62_000, key=None), record_with_time()], {**idempotent, "base_sequence": 3}),
+        *((LZ4, [record_with_time(now + i) for i in range(20)], {}) for _ in range(3)),
     ]
 
 
@@ -114,7 +114,7 @@ def observed_topic(
     """Yield a topic that was written through a proxy in mode observe, and this proxy."""
     folder = tmp_path_factory.mktemp("observing")
     topic = create_topic(kafka_bootstrap, UNLIMITED, 2)
-    proxy = ProxyProcess(folder, kafka_bootstrap, policies_for_mode("observe", folder))
+    proxy = ProxyProcess(folder, kafka_bootstrap, policies_of_modes("observe", folder))
     try:
         proxy.start()
         now = time.time_ns() // 1_000_000
@@ -137,12 +137,12 @@ def audit_topic(spark: SparkSession, bootstrap: str, topic: str, file: Path, out
     assert warnings == []
     results = Results(spark, str(out))
     now_ms = time.time_ns() // 1_000_000
-    summary = job.audit(spark, topics, results, config, policies_for_stored_records(config, settings), now_ms, None, 5)
+    summary = job.audit(spark, topics, results, config, policies_of(config, settings), now_ms, None, 5)
     report.write_report(results, summary)
     return summary
 
 
-def count_violations(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
+def violations_by(events: list[dict[str, Any]]) -> tuple[Counter[Any], Counter[Any]]:
     """Count batches and bad records by mode, reason and rule, and the batches that rehearsed bounds would reject."""
     found: Counter[Any] = Counter()
     tried: Counter[Any] = Counter()
@@ -162,7 +162,7 @@ def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     spark: SparkSession, kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic
-    events, tried = count_violations(proxy.violations_of(topic))
+    events, tried = violations_by(proxy.violations_of(topic))
 
     summary = audit_topic(spark, kafka_bootstrap, topic, proxy.folder / "sluicegate.yaml", tmp_path)
 
@@ -180,7 +180,7 @@ def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     assert summary["not_validated"] == []
 
 
-def test_audit_samples_include_offset_and_diagnosis(
+def test_audit_samples_have_the_offset_and_the_diagnosis(
     spark: SparkSession, kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic
@@ -199,16 +199,16 @@ def test_audit_samples_include_offset_and_diagnosis(
 
 
 @pytest.mark.long  # unlike this file's short tests, it starts a Spark process for the command
-def test_audit_reads_client_names_from_violation_events(
+def test_an_audit_takes_clients_from_violation_events(
     spark: SparkSession, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic
-    events, _ = count_violations(proxy.violations_of(topic))
+    events, _ = violations_by(proxy.violations_of(topic))
     file = tmp_path / "events.jsonl"
     rejected = {**proxy.violations_of(topic)[0], "mode": "reject", "outcome": "rejected", "client_id": "elsewhere"}
     file.write_text(Path(proxy.config["violations"]["file"]).read_text() + json.dumps(rejected) + "\nno event\n")
 
-    found = clients_with_violations(spark, str(file), (topic,))[topic]
+    found = clients_of(spark, str(file), (topic,))[topic]
 
     reported: Counter[Any] = Counter()
     for row in found:
@@ -225,7 +225,7 @@ def test_the_audit_command_reports_what_would_be_rejected(
     kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic
-    asked = policies_for_mode("reject", tmp_path) | {"requests": [{"name": "all", "acks": ["all"]}]}
+    asked = policies_of_modes("reject", tmp_path) | {"requests": [{"name": "all", "acks": ["all"]}]}
     asked |= {name: proxy.config[name] for name in ("upstream", "listen")}
     file = tmp_path / "policies.yaml"
     file.write_text(yaml.safe_dump(asked))

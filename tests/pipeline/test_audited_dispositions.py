@@ -13,7 +13,7 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import HOUR, UNLIMITED
-from tests.pipeline.test_audit import audit_topic, count_violations
+from tests.pipeline.test_audit import audit_topic, violations_by
 from tests.wire.batches import LZ4, NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -38,35 +38,35 @@ HEADER = [(b"sluicegate.rule", b"forged")]
 def batches_of_all_kinds(now: int) -> list[bytes]:
     """Return batches that violate bounds, rules, both or nothing; some have sensitive fields."""
 
-    def make_record(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
+    def record_with(value: bytes = b'{"n": 1}', time_ms: int = now, key: bytes | None = b"k", headers: Any = ()) -> Rec:
         return Rec(time_ms, key, value, list(headers))
 
     return [
-        batch([make_record(), make_record(headers=HEADER)], LZ4),
+        batch([record_with(), record_with(headers=HEADER)], LZ4),
         batch(
             [
-                make_record(b'{"n": -1}'),
-                make_record(b'{"n": 1, "x": "' + b"x" * 120 + b'"}', key=None),
-                make_record(MAIL),
+                record_with(b'{"n": -1}'),
+                record_with(b'{"n": 1, "x": "' + b"x" * 120 + b'"}', key=None),
+                record_with(MAIL),
             ],
             NONE,
         ),
         batch(
-            [make_record(time_ms=5), make_record(MAIL, time_ms=7), make_record(b'{"n": 0}', headers=HEADER * 2)], ZSTD
+            [record_with(time_ms=5), record_with(MAIL, time_ms=7), record_with(b'{"n": 0}', headers=HEADER * 2)], ZSTD
         ),
         batch(
-            [make_record(MAIL), make_record(MAIL), make_record(b'{"n": 1, "mail": null, "card": "4111"}', key=None)],
+            [record_with(MAIL), record_with(MAIL), record_with(b'{"n": 1, "mail": null, "card": "4111"}', key=None)],
             LZ4,
         ),
-        batch([make_record(b'{"n": 1, "mail": "***"}'), make_record(b'{"n": 2, "mail": "***"}')], NONE),
-        batch([make_record(b'{"n": 1, "password": "x"}'), make_record(MAIL)], NONE),
-        batch([make_record(b'{"n": 1, "mail": 7}'), make_record(b"no json")], LZ4),
-        batch([make_record(headers=HEADER * 2), make_record()], ZSTD),
-        batch([make_record(b'{"n": -1}')] * LAST, NONE),
+        batch([record_with(b'{"n": 1, "mail": "***"}'), record_with(b'{"n": 2, "mail": "***"}')], NONE),
+        batch([record_with(b'{"n": 1, "password": "x"}'), record_with(MAIL)], NONE),
+        batch([record_with(b'{"n": 1, "mail": 7}'), record_with(b"no json")], LZ4),
+        batch([record_with(headers=HEADER * 2), record_with()], ZSTD),
+        batch([record_with(b'{"n": -1}')] * LAST, NONE),
     ]
 
 
-def produce_and_return_codes(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
+def produce_codes(client: RawClient, topic: str, batches: list[bytes]) -> list[int]:
     return [
         client.produce(9, [topic_data(topic, (0, each))])["responses"][0]["partition_responses"][0]["error_code"]
         for each in batches
@@ -123,7 +123,7 @@ def proxy(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         process.stop()
 
 
-def count_stored_findings(summary: dict[str, Any], topic: str) -> Counter[Any]:
+def findings_of_stored(summary: dict[str, Any], topic: str) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for row in summary["topics"][topic]["findings"]:
         found[row["verdict"], row["reason"], row["rule"], "batches"] = row["batches"]
@@ -132,7 +132,7 @@ def count_stored_findings(summary: dict[str, Any], topic: str) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_audit_of_source_and_forwarded_topics_equals_proxy_counts(
+def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
     kind: str, spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     behind = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
@@ -141,15 +141,15 @@ def test_audit_of_source_and_forwarded_topics_equals_proxy_counts(
     broker = kafka_bootstrap.split(",", maxsplit=1)[0]
 
     with RawClient(broker) as client:
-        assert produce_and_return_codes(client, direct, batches) == [0] * len(batches)
+        assert produce_codes(client, direct, batches) == [0] * len(batches)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        codes = produce_and_return_codes(client, behind, batches)
+        codes = produce_codes(client, behind, batches)
     eventually(lambda: any(event["records"] == LAST for event in proxy.violations_of(behind)), what="the last event")
-    events, _ = count_violations(proxy.violations_of(behind))
+    events, _ = violations_by(proxy.violations_of(behind))
 
     file = proxy.folder / "sluicegate.yaml"
-    of_clear = count_stored_findings(audit_topic(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
-    of_stored = count_stored_findings(audit_topic(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
+    of_clear = findings_of_stored(audit_topic(spark, kafka_bootstrap, direct, file, tmp_path / "direct"), direct)
+    of_stored = findings_of_stored(audit_topic(spark, kafka_bootstrap, behind, file, tmp_path / "behind"), behind)
     masks = Counter({key: count for key, count in of_clear.items() if key[0] == "mask"})
     assert of_clear - masks == events
     assert {key[2] for key in events} >= {rule["name"] for rule in RULES}
@@ -164,26 +164,26 @@ def test_audit_of_source_and_forwarded_topics_equals_proxy_counts(
         )
 
 
-def test_each_rule_has_equal_counts_when_observed_enforced_and_audited(
+def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_at_rest(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind) for kind in MODES}
     batches = batches_of_all_kinds(time.time_ns() // 1_000_000)
     with RawClient(f"127.0.0.1:{proxy.broker_port(1)}") as client:
-        codes = {kind: produce_and_return_codes(client, topic, batches) for kind, topic in topics.items()}
+        codes = {kind: produce_codes(client, topic, batches) for kind, topic in topics.items()}
 
     counts = {}
     for kind, topic in topics.items():
         eventually(
             lambda of=topic: any(event["records"] == LAST for event in proxy.violations_of(of)), what="the last event"
         )
-        counts[kind] = bad_records_by_rule(count_violations(proxy.violations_of(topic))[0])
+        counts[kind] = bad_records_by_rule(violations_by(proxy.violations_of(topic))[0])
 
     assert any(codes["enforced"]) and not any(codes["observed"] + codes["unenforced"])
     assert set(counts["enforced"]) == {None, *(rule["name"] for rule in RULES)}
     assert counts["observed"] == counts["unenforced"] == counts["enforced"]
     summary = audit_topic(spark, kafka_bootstrap, topics["observed"], proxy.folder / "sluicegate.yaml", tmp_path)
-    assert bad_records_by_rule(count_stored_findings(summary, topics["observed"])) == counts["enforced"]
+    assert bad_records_by_rule(findings_of_stored(summary, topics["observed"])) == counts["enforced"]
 
 
 def bad_records_by_rule(figures: Counter[Any]) -> Counter[str | None]:

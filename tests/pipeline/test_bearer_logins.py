@@ -42,7 +42,7 @@ def broker(endpoint: ScriptedTokenEndpoint, tmp_path_factory: pytest.TempPathFac
     kafka = bearer_broker(tmp_path_factory.mktemp("bearers"))
     try:
         kafka.start()
-        theirs = {"bootstrap.servers": kafka.bootstrap, **client_secret_login_settings(endpoint)}
+        theirs = {"bootstrap.servers": kafka.bootstrap, **login_by_secret(endpoint)}
         producer = Producer(theirs)
         new = [NewTopic(name, 1, 1, config=UNLIMITED) for name in (TOPIC, EVENTS)]
         admin = AdminClient(theirs)
@@ -57,7 +57,7 @@ def broker(endpoint: ScriptedTokenEndpoint, tmp_path_factory: pytest.TempPathFac
         kafka.stop()
 
 
-def client_secret_login_settings(endpoint: ScriptedTokenEndpoint) -> dict[str, str]:
+def login_by_secret(endpoint: ScriptedTokenEndpoint) -> dict[str, str]:
     return {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "OAUTHBEARER",
@@ -68,7 +68,7 @@ def client_secret_login_settings(endpoint: ScriptedTokenEndpoint) -> dict[str, s
     }
 
 
-def token_file_login_settings(file: Path) -> dict[str, str]:
+def login_by_file(file: Path) -> dict[str, str]:
     return {
         "security.protocol": "sasl_plaintext",
         "sasl.mechanism": "OAUTHBEARER",
@@ -82,11 +82,11 @@ def properties_file(folder: Path, settings: dict[str, str]) -> str:
     return str(file)
 
 
-def test_repair_logs_in_with_client_secret_from_file(
+def test_repairs_with_a_client_secret_from_a_file(
     broker: Kafka, endpoint: ScriptedTokenEndpoint, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text(SECRET)
-    login = client_secret_login_settings(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
+    login = login_by_secret(endpoint) | {f"{PREFIX}client.secret": f"${{directory:{tmp_path}:secret}}"}
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--config", properties_file(tmp_path, login))
 
     run("repair", *about, "--apply", "--out", str(tmp_path / "out"))
@@ -98,7 +98,7 @@ def test_repair_logs_in_with_client_secret_from_file(
 def _count(broker: Kafka, endpoint: ScriptedTokenEndpoint, topic: str) -> int:
     """Return the number of records that a consumer with librdkafka's own login reads."""
     client = {"bootstrap.servers": broker.bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
-    consumer = Consumer({**client, **client_secret_login_settings(endpoint), "isolation.level": "read_committed"})
+    consumer = Consumer({**client, **login_by_secret(endpoint), "isolation.level": "read_committed"})
     try:
         consumer.subscribe([topic])
         found: list[Any] = []
@@ -108,11 +108,11 @@ def _count(broker: Kafka, endpoint: ScriptedTokenEndpoint, topic: str) -> int:
         consumer.close()
 
 
-def test_profile_logs_in_with_token_from_file(broker: Kafka, tmp_path: Path) -> None:
+def test_profiles_with_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(unsecured_token())
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
 
-    run("profile", *about, "--config", properties_file(tmp_path, token_file_login_settings(tmp_path / "token")))
+    run("profile", *about, "--config", properties_file(tmp_path, login_by_file(tmp_path / "token")))
 
     assert summary(tmp_path / "out")["topics"][TOPIC]["damage"]["nanoseconds"] == 5
 
@@ -172,7 +172,7 @@ KEPT_AS = ["the value itself", "a reference"] if os.environ.get("SLUICEGATE_THOR
 def test_no_secret_is_in_event_logs_plans_checkpoints_pages_or_output(
     kept_as: str, broker: Kafka, endpoint: ScriptedTokenEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = client_secret_login_settings(endpoint)
+    settings = login_by_secret(endpoint)
     if kept_as == "a reference":
         monkeypatch.setenv("PLANTED_ELSEWHERE", SECRET)
         settings[f"{PREFIX}client.secret"] = "${env:PLANTED_ELSEWHERE}"

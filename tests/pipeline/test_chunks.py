@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.jobs.profile import timestamp_counts
-from sluicegate.pipeline.jobs.profile.cells import KEYS, profile_cells
+from sluicegate.pipeline.jobs.profile.cells import KEYS, cells_of
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
-from sluicegate.pipeline.jobs.profile.reading import SCHEMA, TimestampReading, count_timestamps
+from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS, Chunk, cut_ranges, join_ranges
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.protocol.fetch_response import FetchedPartition
-from tests.pipeline.logs import NOW, WRITTEN, ScriptedLog, WrittenBatch, make_log
+from tests.pipeline.logs import NOW, WRITTEN, ScriptedLog, WrittenBatch, log_of
 
 pytestmark = pytest.mark.long
 
@@ -34,18 +34,18 @@ def small_blocks() -> Iterator[None]:
         yield
 
 
-def make_fake_fetch(log: ScriptedLog, batches: int) -> Callable[..., FetchedPartition]:
+def fetch_from(log: ScriptedLog, batches: int) -> Callable[..., FetchedPartition]:
     def fetch_from_log(
         _cluster: KafkaCluster, _of: TopicPartition, offset: int, _size: int, _committed: bool
     ) -> FetchedPartition:
-        return log.fetch_batches(offset, batches)
+        return log.fetched(offset, batches)
 
     return fetch_from_log
 
 
-def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> TimestampReading:
+def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: int) -> Reading:
     tables = [count_timestamps(options, chunk, NOW, None, large_bytes) for chunk in chunks]
-    return TimestampReading.from_table(pa.concat_tables(tables))
+    return Reading.from_table(pa.concat_tables(tables))
 
 
 @given(
@@ -59,7 +59,7 @@ def read_chunks(options: SourceOptions, chunks: Sequence[Chunk], large_bytes: in
 def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
     entries: list[WrittenBatch], cuts: list[int], ends: tuple[int, int], at_once: int, committed: bool, most_exact: int
 ) -> None:
-    log = make_log(entries)
+    log = log_of(entries)
     start = min(ends[0], log.end - 1)
     whole = OffsetRange(OF, start, max(start + 1, log.end - ends[1]))
     places = [whole.start, *sorted({c * 16 for c in cuts if whole.start < c * 16 < whole.end}), whole.end]
@@ -68,7 +68,7 @@ def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
     options = source_options(NOBODY | {"isolation.level": isolation})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetching, "_fetch", make_fake_fetch(log, at_once))
+        patch.setattr(fetching, "_fetch", fetch_from(log, at_once))
         patch.setattr(timestamp_counts, "_MOST_EXACT_ROWS", most_exact)
         as_one = read_chunks(options, [Chunk(whole, whole.start, whole.end)], 12)
         in_chunks = read_chunks(options, chunks, 12)
@@ -76,7 +76,7 @@ def test_the_counts_of_chunks_add_up_to_those_of_the_whole_log(
     assert in_chunks.rows.equals(as_one.rows)
     assert (in_chunks.missing, in_chunks.largest) == (as_one.missing, as_one.largest)
     in_order = [(name, "ascending") for name in KEYS]
-    cells = [profile_cells(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_chunks)]
+    cells = [cells_of(whole, each, NOW, HOUR, HOUR).sort_by(in_order) for each in (as_one, in_chunks)]
     assert cells[1].equals(cells[0])
     clocks = [partition_clock(each.rows, NOW) for each in (as_one, in_chunks)]
     assert (clocks[0] is None) == (clocks[1] is None)
@@ -102,7 +102,7 @@ def test_chunks_begin_at_blocks_and_cover_every_offset(ranges: list[tuple[int, i
     assert sum(map(len, found)) <= 2 * tasks + len(wanted)
 
 
-def test_only_large_partitions_are_split_into_chunks() -> None:
+def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None:
     large = OffsetRange(TopicPartition("t", 0), 5, 20_000_005)
     small = [OffsetRange(TopicPartition("t", i), 0, 100_000) for i in range(1, 4)]
 
@@ -119,10 +119,10 @@ def test_deleted_ranges_of_chunks_are_joined() -> None:
     assert missing == ((0, 120), (300, 310))
 
 
-def test_timestamp_reading_survives_conversion_to_table_and_back() -> None:
-    reading = TimestampReading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
+def test_a_reading_equals_itself_after_a_round_trip_through_a_table() -> None:
+    reading = Reading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
-    found = TimestampReading.from_table(reading.as_table())
+    found = Reading.from_table(reading.as_table())
 
     assert reading.as_table().schema == SCHEMA
     assert (found.rows.num_rows, found.missing, found.largest) == (0, reading.missing, 77)

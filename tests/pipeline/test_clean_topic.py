@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.repair import job
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
-from sluicegate.pipeline.jobs.repair.settings import Retention, retry_until_topic_known
+from sluicegate.pipeline.jobs.repair.correction import Rules
+from sluicegate.pipeline.jobs.repair.settings import Retention, retry_until_known
 from sluicegate.pipeline.kafka import cluster as cluster_module
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.runs.results import Results
@@ -19,7 +19,7 @@ from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
-from tests.pipeline.repairs import now_ms, profile_topic, repair_topic, timestamps_by_value, verify_clean_topic
+from tests.pipeline.repairs import now_ms, profile_topic, repair_topic, times_in, verify_clean_topic
 from tests.wire.batches import NONE, ZSTD, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -38,7 +38,7 @@ def write_batches(bootstrap: str, topic: str, *batches: bytes) -> None:
             assert response["responses"][0]["partition_responses"][0]["error_code"] == 0, response
 
 
-def read_topic_config(bootstrap: str, topic: str) -> dict[str, str]:
+def settings_in(bootstrap: str, topic: str) -> dict[str, str]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     (response,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
     return {name: entry.value for name, entry in response.result(30).items()}
@@ -68,12 +68,12 @@ def test_a_clean_topic_deletes_nothing_by_default(
 ) -> None:
     done = repair_topic(spark, kafka_bootstrap, month_old_topic, tmp_path)
 
-    found = read_topic_config(kafka_bootstrap, f"{month_old_topic}-clean")
+    found = settings_in(kafka_bootstrap, f"{month_old_topic}-clean")
     assert (found["retention.ms"], found["retention.bytes"], found["cleanup.policy"]) == ("-1", "-1", "delete")
     (warning,) = done["warnings"]
     assert f"{month_old_topic}-clean is created without deletion and compaction" in warning
     assert f"retention.ms={7 * DAY}: set them (that deletes 80 records at once)" in warning
-    assert len(timestamps_by_value(spark, kafka_bootstrap, f"{month_old_topic}-clean")) == 130
+    assert len(times_in(spark, kafka_bootstrap, f"{month_old_topic}-clean")) == 130
 
 
 def test_the_retention_of_the_source_is_copied_on_request(
@@ -81,7 +81,7 @@ def test_the_retention_of_the_source_is_copied_on_request(
 ) -> None:
     done = repair_topic(spark, kafka_bootstrap, month_old_topic, tmp_path, retention=Retention.AS_SOURCE)
 
-    assert read_topic_config(kafka_bootstrap, f"{month_old_topic}-clean")["retention.ms"] == str(7 * DAY)
+    assert settings_in(kafka_bootstrap, f"{month_old_topic}-clean")["retention.ms"] == str(7 * DAY)
     (warning,) = done["warnings"]
     assert warning.startswith(
         f"80 records of {month_old_topic}would after their repair be older than its retention.ms={7 * DAY}"
@@ -105,9 +105,7 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
     assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
 
 
-def test_repair_writes_record_that_fits_only_when_compressed(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """A compressed record of 6 MB is among uncompressed records; the repair compresses it again."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
@@ -119,7 +117,7 @@ def test_repair_writes_record_that_fits_only_when_compressed(
     assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
     clean = create_topic(kafka_bootstrap, UNLIMITED, 1)
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "there"))
-    plan = job.write_plan(spark, topics, results, {topic: clean}, RepairRules(now_ms(), HOUR))
+    plan = job.write_plan(spark, topics, results, {topic: clean}, Rules(now_ms(), HOUR))
     (obstacle,) = job.list_changes(spark, topics, results, plan).obstacles
     assert obstacle.startswith(
         f"{topic}-0: a record of 6,000,002 bytes, and the limit of {clean} is 1,048,588: set its max.mess"
@@ -139,7 +137,7 @@ def test_repairs_a_topic_with_a_small_max_message_bytes(
     assert repair_topic(spark, kafka_bootstrap, topic, tmp_path)["written_by_this_run"] == 300
 
 
-def delete_records_before(bootstrap: str, topic: str, offset: int) -> None:
+def delete_before(bootstrap: str, topic: str, offset: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     (done,) = admin.delete_records([ClientPartition(topic, 0, offset)]).values()
     done.result(30)
@@ -150,7 +148,7 @@ class DeletingTopics(Topics):
 
     def ranges(self) -> list[OffsetRange]:
         found = super().ranges()
-        delete_records_before(self.bootstrap, self.names[0], 100)
+        delete_before(self.bootstrap, self.names[0], 100)
         return found
 
 
@@ -173,16 +171,16 @@ def test_deletions_during_a_profile_are_reported(
     assert found["missing"] == [{"partition": 0, "missing_from": 0, "missing_to": 99}]
 
 
-def test_plan_starts_at_log_start_and_reports_later_deletions(
+def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, aged_topic: str
 ) -> None:
     topics, results = DeletingTopics(kafka_bootstrap, (aged_topic,)), Results(spark, str(tmp_path))
-    plan = job.write_plan(spark, topics, results, {aged_topic: f"{aged_topic}-clean"}, RepairRules(now_ms(), HOUR))
+    plan = job.write_plan(spark, topics, results, {aged_topic: f"{aged_topic}-clean"}, Rules(now_ms(), HOUR))
     listing = job.list_changes(spark, topics, results, plan)
 
     assert [(each.source.start, each.source.end) for each in plan.partitions] == [(100, 300)]
     assert listing.obstacles == []
-    delete_records_before(kafka_bootstrap, aged_topic, 150)
+    delete_before(kafka_bootstrap, aged_topic, 150)
     missing = f"{aged_topic}-0: the plan begins at offset 100, and offsets 100 to 149 were deleted since"
     assert [text.startswith(missing) for text in job.list_changes(spark, topics, results, plan).obstacles] == [True]
     with pytest.raises(CannotWriteTopic, match=f"the plan is outdated: {missing}.*Make a new one, by a dry run"):
@@ -200,7 +198,7 @@ def test_retries_while_a_new_topic_is_unknown_or_has_no_leader(code: int) -> Non
             raise answers.pop()
         return "known"
 
-    assert retry_until_topic_known(ask_until_known) == "known"
+    assert retry_until_known(ask_until_known) == "known"
 
 
 def test_an_unknown_topic_is_requested_again_until_it_exists(
@@ -209,11 +207,11 @@ def test_an_unknown_topic_is_requested_again_until_it_exists(
     monkeypatch.setattr(cluster_module, "_UNKNOWN_SECONDS", 20.0)
     name = f"late-{time.time_ns()}"
     cluster = Topics(kafka_bootstrap, (name,)).cluster()
-    request_from_any_broker, asked = cluster._ask_any, []
+    ask_any, asked = cluster._ask_any, []
 
     def ask_and_create_topic(topics: list[str]) -> object:
         asked.append(topics)
-        response = request_from_any_broker(topics)
+        response = ask_any(topics)
         if len(asked) == 1:
             producer = Producer({"bootstrap.servers": kafka_bootstrap, "allow.auto.create.topics": True})
             producer.produce(name, "v")

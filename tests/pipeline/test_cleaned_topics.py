@@ -16,7 +16,7 @@ from sluicegate.pipeline.source.topics import Topics
 from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
-from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, read_records_with_java
+from tests.pipeline.cleaned_topic import QUICK_CLEANER, CleanedTopic, TransactionEnd, headers_in, records_java_reads
 from tests.pipeline.commands import run, summary
 
 pytestmark = [
@@ -36,14 +36,12 @@ def cleaned_topic(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
     for kafka in run_kafka(Kafka(request.param, tmp_path_factory.mktemp("cleaned"), settings=QUICK_CLEANER)):
         topic = CleanedTopic(kafka, ORDERS)
         for number in range(6):
-            topic.write_transaction(number, f"k{number}", f"v{number}", TransactionEnd.COMMIT)
-        topic.write_transaction(6, "k0", "never", TransactionEnd.FENCED)
-        topic.write_java_transaction("j")
-        topic.write_transaction(7, "k1", "nor this", TransactionEnd.ABORT)
-        topic.write_without_transaction("k5", "w5")
-        topic.write_without_transaction(
-            "key", "w", timestamp=time.time_ns()
-        )  # the repair corrects this invalid timestamp
+            topic.transaction(number, f"k{number}", f"v{number}", TransactionEnd.COMMIT)
+        topic.transaction(6, "k0", "never", TransactionEnd.FENCED)
+        topic.java_transaction("j")
+        topic.transaction(7, "k1", "nor this", TransactionEnd.ABORT)
+        topic.write_plain("k5", "w5")
+        topic.write_plain("key", "w", timestamp=time.time_ns())  # the repair corrects this invalid timestamp
         topic.wait_for_cleaner()
         topic.wait_for_cleaner()
         yield kafka
@@ -53,7 +51,7 @@ def test_the_log_cleaner_leaves_empty_batches_of_data_and_of_markers_that_java_s
     emptied = {header.is_control for header in headers_in(cleaned_topic, ORDERS) if header.records == 0}
 
     assert emptied == {False, True}
-    assert [" ".join(record) for record in read_records_with_java(cleaned_topic, ORDERS)] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned_topic, ORDERS)] == LEFT
 
 
 @pytest.mark.parametrize("fetched_bytes", [1, 700, 8 << 20], ids=["one batch a fetch", "some", "all at once"])
@@ -108,4 +106,4 @@ def test_a_repair_copies_the_records_that_java_reads(cleaned_topic: Kafka, tmp_p
     )
 
     assert "have the same records" in message
-    assert [" ".join(record) for record in read_records_with_java(cleaned_topic, f"{ORDERS}-clean")] == LEFT
+    assert [" ".join(record) for record in records_java_reads(cleaned_topic, f"{ORDERS}-clean")] == LEFT

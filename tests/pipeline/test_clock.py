@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.pipeline.jobs.profile.clock import Clock, estimate_clock, fit_non_decreasing, simplify_clock
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of, fit_non_decreasing, simplify_clock
 
 NOW = 1_764_000_000_000
 HOUR = 3_600_000
 
 
-def estimate_clock_from_rows(*rows: tuple[int, int, int], now: int = NOW) -> Clock | None:
+def clock_of_rows(*rows: tuple[int, int, int], now: int = NOW) -> Clock | None:
     """Return the clock estimated from rows of (offset, time, weight)."""
     offsets, times, weights = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    return estimate_clock(offsets, offsets, times, times, weights, now)
+    return clock_of(offsets, offsets, times, times, weights, now)
 
 
 def clock_values_at(found: Clock | None, *offsets: int) -> list[int]:
@@ -25,7 +25,7 @@ def clock_values_at(found: Clock | None, *offsets: int) -> list[int]:
 
 
 def test_the_clock_interpolates_between_valid_timestamps() -> None:
-    found = estimate_clock_from_rows((0, NOW - 10 * HOUR, 1), (100, NOW - 8 * HOUR, 1), (200, NOW - HOUR, 1))
+    found = clock_of_rows((0, NOW - 10 * HOUR, 1), (100, NOW - 8 * HOUR, 1), (200, NOW - HOUR, 1))
 
     assert clock_values_at(found, 0, 50, 100, 200, 300) == [
         NOW - 10 * HOUR,
@@ -40,13 +40,13 @@ def test_the_clock_interpolates_between_valid_timestamps() -> None:
 def test_outliers_do_not_move_the_clock(odd: int) -> None:
     good = [(i * 10, NOW - (20 - i) * HOUR, 5) for i in range(15)]
 
-    found = estimate_clock_from_rows(*good[:8], (75, odd, 5), *good[8:])
+    found = clock_of_rows(*good[:8], (75, odd, 5), *good[8:])
 
     assert clock_values_at(found, 75)[0] == pytest.approx(NOW - 12.5 * HOUR, abs=1)
 
 
 def test_the_clock_ignores_timestamps_after_the_time_of_reading() -> None:
-    found = estimate_clock_from_rows((0, NOW - HOUR, 1), (10, NOW - 1000, 1), (20, NOW + HOUR, 100))
+    found = clock_of_rows((0, NOW - HOUR, 1), (10, NOW - 1000, 1), (20, NOW + HOUR, 100))
 
     assert clock_values_at(found, 20) == [NOW - 1000]
 
@@ -54,7 +54,7 @@ def test_the_clock_ignores_timestamps_after_the_time_of_reading() -> None:
 def test_the_clock_follows_the_more_frequent_of_two_contradicting_times() -> None:
     many, few = [(i, NOW - 5 * HOUR + i, 9) for i in range(0, 100, 2)], [(i, NOW - HOUR, 1) for i in range(1, 100, 2)]
 
-    found = estimate_clock_from_rows(*many, *few)
+    found = clock_of_rows(*many, *few)
 
     assert clock_values_at(found, 50)[0] == NOW - 5 * HOUR + 50
 
@@ -62,7 +62,7 @@ def test_the_clock_follows_the_more_frequent_of_two_contradicting_times() -> Non
 def test_producers_that_are_minutes_apart_move_the_clock_by_minutes_at_most() -> None:
     rows = [(i * 2 + j, NOW - 10 * HOUR + i * 60_000 - j * 150_000, 1) for i in range(300) for j in range(2)]
 
-    found = estimate_clock_from_rows(*rows)
+    found = clock_of_rows(*rows)
 
     away = [abs(a - (NOW - 10 * HOUR + i * 60_000)) for i, a in enumerate(clock_values_at(found, *range(0, 600, 2)))]
     assert max(away) <= 150_000 + 60_000
@@ -72,21 +72,21 @@ def test_late_records_do_not_make_current_ones_count_as_future() -> None:
     current = [(i * 2, NOW - HOUR + i * 1000, 4) for i in range(100)]
     replayed = [(i * 2 + 1, NOW - 500 * HOUR + i * 1000, 6) for i in range(100)]
 
-    found = estimate_clock_from_rows(*current, *replayed)
+    found = clock_of_rows(*current, *replayed)
 
     assert clock_values_at(found, 198)[0] == NOW - HOUR + 99_000
 
 
-def test_clock_ignores_late_records_if_times_are_unordered() -> None:
+def test_late_records_do_not_count_if_times_are_unordered() -> None:
     hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
 
-    found = estimate_clock_from_rows(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))
+    found = clock_of_rows(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))
 
     assert clock_values_at(found, *range(9)) == [NOW - h * HOUR for h in (5, 3, 2, 1, 1, 1, 1, 1, 1)]
 
 
 def test_timestamps_only_after_the_time_of_reading_give_no_clock() -> None:
-    assert estimate_clock_from_rows((0, NOW + HOUR, 1)) is None
+    assert clock_of_rows((0, NOW + HOUR, 1)) is None
 
 
 TIMES = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 5)), min_size=1, max_size=12)

@@ -20,7 +20,7 @@ from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW, KAFKA_OLD
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.test_repair import list_topic_names
+from tests.pipeline.test_repair import topics_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -81,10 +81,10 @@ def test_too_few_replicas_in_sync_are_an_obstacle(degraded_kafka: Kafka) -> None
     admin = AdminClient({"bootstrap.servers": bootstrap})
     degraded_kafka.kill(degraded_kafka.nodes[1])
 
-    def count_in_sync_replicas() -> int:
+    def in_sync() -> int:
         return len(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].isrs)
 
-    eventually(lambda: count_in_sync_replicas() == 1, 60, "the broker that was killed is out of sync")
+    eventually(lambda: in_sync() == 1, 60, "the broker that was killed is out of sync")
     failed: list[str] = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.timeout.ms": 3000})
     producer.produce(topic, b"value", on_delivery=lambda error, _: failed.append(str(error)))
@@ -108,7 +108,7 @@ def test_dry_runs_of_repair_and_replay_name_obstacles_and_nothing_is_written(
     assert [each.startswith((NO_COORDINATOR, TOO_SHORT)) for each in found.obstacles] == [True, True]
     with pytest.raises(CannotWriteTopic, match=f"nothing was written .*\n{NO_COORDINATOR}"):
         repair(spark, bootstrap, polluted.topic, tmp_path / "repair")
-    assert f"{polluted.topic}-clean" not in list_topic_names(bootstrap)
+    assert f"{polluted.topic}-clean" not in topics_of(bootstrap)
 
     file = tmp_path / "policies.yaml"
     file.write_text(POLICIES.format(bootstrap=bootstrap))

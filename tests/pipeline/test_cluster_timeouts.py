@@ -21,7 +21,7 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short
     """The last leader of a thousand new partitions takes longer than the timeout for an address."""
     responses: list[Exception] = [RetryRequest("t-999: NOT_LEADER_OR_FOLLOWER (6)")] * 3
 
-    def raise_next_error_or_respond() -> str:
+    def leader_that_responds() -> str:
         if responses:
             raise responses.pop()
         return "leads"
@@ -29,7 +29,7 @@ def test_a_retriable_error_is_retried_despite_a_short_timeout(cluster_with_short
     def raise_unreachable() -> str:
         raise BrokerUnreachable("127.0.0.1:9: rejected")
 
-    assert cluster_with_short_timeout._with_retries(raise_next_error_or_respond) == "leads"
+    assert cluster_with_short_timeout._with_retries(leader_that_responds) == "leads"
     with pytest.raises(BrokerUnreachable, match=r"given up after 0 s: 127.0.0.1:9: rejected"):
         cluster_with_short_timeout._with_retries(raise_unreachable)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sluicegate.pipeline.commands.policy_file import owners_by_topic
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report as audit_report
 from sluicegate.pipeline.jobs.extract import report as extract_report
 from sluicegate.pipeline.jobs.profile import report as profile_report
@@ -18,7 +18,7 @@ from sluicegate.pipeline.jobs.replay import report as replay_report
 from sluicegate.pipeline.jobs.verify import report as verify_report
 from sluicegate.pipeline.jobs.violations import report as violations_report
 from sluicegate.pipeline.report.console import ConsoleTable
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 NAME = "orders-of-the-northern-region.v2"
 NANOSECONDS = 1_764_000_000_123_456_789
@@ -89,26 +89,26 @@ def printed_lines(table: ConsoleTable, width: int) -> list[str]:
     return terminal.getvalue().splitlines()
 
 
-def find_numbers(text: str) -> list[str]:
+def numbers_in(text: str) -> list[str]:
     return re.findall(r"[0-9][0-9,.:-]*[0-9]|[0-9]", text)
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 240])
 @pytest.mark.parametrize("table", [each() for each in TABLES], ids=[each.__name__ for each in TABLES])
-def test_tables_truncate_no_number_and_fit_the_line_width(table: ConsoleTable, width: int) -> None:
+def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: int) -> None:
     lines = printed_lines(table, width)
 
     assert max(map(len, lines)) <= width
     assert "…" not in "".join(lines)
-    there = {number for line in lines for number in find_numbers(line)}
+    there = {number for line in lines for number in numbers_in(line)}
     for row in table.rows:
         for head, cell in zip(table.heads, row, strict=True):
             message = f"{cell:,}" if isinstance(cell, int) else cell
             if cell != 0 and NAME not in message:  # a topic's name may be wrapped, and columns of zeros are dropped
-                assert set(find_numbers(message)) <= there, (head, message, "\n".join(lines))
+                assert set(numbers_in(message)) <= there, (head, message, "\n".join(lines))
 
 
-def test_zero_columns_are_dropped_and_listed_if_table_is_too_wide() -> None:
+def test_columns_of_zeros_are_dropped_and_named_if_there_is_no_room() -> None:
     narrow, wide = "\n".join(printed_lines(profile(), 100)), "\n".join(printed_lines(profile(), 240))
 
     assert ("Columns with 0 in all rows: microseconds, nanoseconds, zero, negative, implausible, past.") in re.sub(
@@ -118,7 +118,7 @@ def test_zero_columns_are_dropped_and_listed_if_table_is_too_wide() -> None:
     assert "0 in all rows" not in wide
 
 
-def test_table_that_remains_too_wide_is_split_into_one_table_per_row() -> None:
+def test_a_table_that_stays_too_wide_becomes_one_for_each_row() -> None:
     lines = printed_lines(repair(), 80)
 
     assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)
@@ -128,18 +128,18 @@ def test_a_replay_report_omits_remaining_records_if_there_are_none() -> None:
     counts = {"records": 5, "replayed": 5, "corrected": 0, "remaining": 0}
     summary = {"of": "dead letter", "applied": False, "topics": {NAME: counts}, "replays": [], "remaining": []}
 
-    assert replay_report.headline_sentences({**summary, "remaining_by_earlier_runs": 0}) == [
+    assert replay_report.first_lines({**summary, "remaining_by_earlier_runs": 0}) == [
         "5 of 5 dead letters would be written back, 0 of them corrected."
     ]
 
 
 def test_the_section_of_a_topic_names_its_owner() -> None:
     text = "defaults: {owner: {team: platform}}\ntopics: [{match: or*, owner: {team: a, contact: '#a'}}]\n"
-    owners = owners_by_topic(load_config_text(SMALLEST + text).config, ["orders", "else"])
+    owners = owners_of(load_text(SMALLEST + text).config, ["orders", "else"])
     topic: dict[str, Any] = {"findings": [], "producers": []}
 
     assert owners == {"orders": "a (#a)", "else": "platform"}
-    assert owners_by_topic(load_config_text(SMALLEST).config, ["orders"]) == {}
+    assert owners_of(load_text(SMALLEST).config, ["orders"]) == {}
     assert audit_report._section("orders", topic | {"owner": owners["orders"]}).text == "Owner: a (#a)."
     assert audit_report._section("orders", topic).text == ""
 

@@ -25,11 +25,11 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.api import audit
 from sluicegate.pipeline.jobs.audit.job import Audit
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import ORDERS
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 
 pytestmark = [
     pytest.mark.long,
@@ -85,13 +85,13 @@ def orders_with_violations() -> list[Order]:
     """Return orders with seeded duplicates, nulls and invalid values; a field that is absent counts as null."""
     random = Random(46)
 
-    def make_order(number: int) -> Order:
+    def order_of_number(number: int) -> Order:
         amount = {"amount": random.choice([*NUMBERS, -2])} if random.random() < 0.9 else {}
         nick = {"nick": f"n{random.randrange(200)}"} if random.random() < 0.8 else {}
         price, currency = random.choice([*NUMBERS, None]), random.choice(CURRENCIES)
         return {"id": f"o{number}", "price": price, "currency": currency, "buyer": nick, **amount}
 
-    return [make_order(random.randrange(250)) for _ in range(300)]
+    return [order_of_number(random.randrange(250)) for _ in range(300)]
 
 
 def expected_counts_by_rule(all_orders: list[Order]) -> Counter[str]:
@@ -106,7 +106,7 @@ def is_rejected(order: Order) -> bool:
     return expected_counts_by_rule([order]).total() > 0
 
 
-def expected_counts_over_all_orders(all_orders: list[Order]) -> dict[str, float]:
+def counted_over_all(all_orders: list[Order]) -> dict[str, float]:
     """Return what each check of all stored records finds."""
 
     def count_duplicates(values: list[Any]) -> int:
@@ -145,14 +145,14 @@ def encode_avro(order: Order) -> bytes:
 
 def protobuf_encoder() -> Callable[[Order], bytes]:
     pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(compile_descriptor_set("order.proto", PROTO, {})).file:
+    for file in descriptor_pb2.FileDescriptorSet.FromString(descriptor_set_of("order.proto", PROTO, {})).file:
         pool.Add(file)
     message = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
     # The schema's id, followed by the index of the message in its file.
     return lambda order: b"\0\0\0\0\2" + b"\0" + bytes(message(**order).SerializeToString())
 
 
-def registry_with_schemas(topics: Collection[str]) -> FakeHttpServer:
+def registry_with_schemas(topics: Collection[str]) -> StandIn:
     """Return a registry with a schema for each id, under the subjects of all topics."""
     asked = re.compile(rb"GET /schemas/ids/(\d)(/versions)?")
 
@@ -166,7 +166,7 @@ def registry_with_schemas(topics: Collection[str]) -> FakeHttpServer:
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    return FakeHttpServer(respond_with_schema)
+    return StandIn(respond_with_schema)
 
 
 FORMS: dict[str, Callable[[], Callable[[Order], bytes]]] = {
@@ -203,7 +203,7 @@ def audited_orders(
         items[-1] |= {} if form == "json" else {"registry": "main"}
     errors: dict[str, list[int]] = {topic: [] for topic in topics.values()}
 
-    def record_error(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
+    def note_error(error: confluent_kafka.KafkaError | None, message: confluent_kafka.Message) -> None:
         if error is not None:
             errors[str(message.topic())].append(error.code())
 
@@ -219,7 +219,7 @@ def audited_orders(
             for (form, _), topic in topics.items():
                 values = list(map(FORMS[form](), made))
                 for value in (*values, values[0][:-1], None):
-                    producer.produce(topic, value, b"key", 0, on_delivery=record_error)
+                    producer.produce(topic, value, b"key", 0, on_delivery=note_error)
             assert producer.flush(120) == 0
             events = {topic: proxy.wait_for_violations(topic, bad) for topic in topics.values()}
         finally:
@@ -230,7 +230,7 @@ def audited_orders(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
-def test_proxy_and_audit_counts_equal_the_counts_of_generated_orders(
+def test_proxies_and_audits_have_the_figures_counted_in_the_orders(
     form: str, mode: str, audited_orders: AuditedOrders
 ) -> None:
     topic, made = audited_orders.topics[form, mode], [*orders_with_violations(), UNREAD]
@@ -248,7 +248,7 @@ def test_proxy_and_audit_counts_equal_the_counts_of_generated_orders(
     latency = checks.pop("latency")
     assert latency["passed"] and 0 <= latency["found"] < time.time() * 1000
     stored = made if is_observed else [order for order in made if not is_rejected(order)]
-    counted = expected_counts_over_all_orders(stored)
+    counted = counted_over_all(stored)
     assert {name: check["found"] for name, check in checks.items()} == pytest.approx(counted)
     assert summary["contract"]["not_checked"] == [
         "sql: checks of type sql are not supported",

@@ -34,32 +34,32 @@ CHECKS: dict[str, dict[str, Any]] = {
 }
 
 
-def property_with_check(name: str, kind: str, check: str) -> dict[str, Any]:
+def checked(name: str, kind: str, check: str) -> dict[str, Any]:
     """Return a property with a check as a rule and as a check of all records."""
     both = [{"id": check, "mustBe": 0}, {"id": f"{check}-stored", "mustBeLessThan": 1000}]
     return {"name": name, "logicalType": kind, "quality": [CHECKS[check] | each for each in both]}
 
 
-def object_property(name: str, inner: dict[str, Any]) -> dict[str, Any]:
+def holder(name: str, inner: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "logicalType": "object", "properties": [inner]}
 
 
-def time_property(name: str, kind: str, **options: Any) -> dict[str, Any]:
+def of_time(name: str, kind: str, **options: Any) -> dict[str, Any]:
     return {"name": name, "logicalType": kind, "logicalTypeOptions": options}
 
 
-IN_A_LIST = {"name": "lines", "logicalType": "array", "items": property_with_check("line", "string", "nested")}
+IN_A_LIST = {"name": "lines", "logicalType": "array", "items": checked("line", "string", "nested")}
 PROPERTIES = [
     {"name": "n", "logicalType": "integer", "logicalTypeOptions": BOUNDS},
-    property_with_check("code", "integer", "codes"),
-    property_with_check("flag", "boolean", "flags"),
-    property_with_check("text", "string", "texts"),
-    property_with_check("ratio", "number", "ratios"),
-    property_with_check("minus", "integer", "minus"),
-    object_property("a", object_property("b", property_with_check("c", "string", "nested"))),
-    time_property("local", "timestamp", timezone=False),
-    time_property("zone", "timestamp", defaultTimezone="Europe/Berlin"),
-    time_property("part", "time", format="HH:mm[:ss[.SSS]]"),
+    checked("code", "integer", "codes"),
+    checked("flag", "boolean", "flags"),
+    checked("text", "string", "texts"),
+    checked("ratio", "number", "ratios"),
+    checked("minus", "integer", "minus"),
+    holder("a", holder("b", checked("c", "string", "nested"))),
+    of_time("local", "timestamp", timezone=False),
+    of_time("zone", "timestamp", defaultTimezone="Europe/Berlin"),
+    of_time("part", "time", format="HH:mm[:ss[.SSS]]"),
     {"name": "time", "logicalType": "time"},
     IN_A_LIST,
 ]
@@ -101,7 +101,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 """Changes to the good record, and the name of the check that each change violates."""
 
 
-def test_proxy_rules_audit_rules_and_contract_checks_have_equal_findings(
+def test_rules_of_a_proxy_and_of_an_audit_and_checks_find_the_same(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)

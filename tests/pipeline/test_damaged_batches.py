@@ -25,7 +25,9 @@ def valid_batch(first: int, count: int = 5) -> bytes:
 def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[list[int], list[Unreadable]]:
     """Return the offsets that are read, and the unreadable ranges. Each response begins with the requested batch."""
 
-    def fetch_partition_at(_cluster: object, _of: object, offset: int, size: int, _committed: bool) -> FetchedPartition:
+    def fetched_partition_at(
+        _cluster: object, _of: object, offset: int, size: int, _committed: bool
+    ) -> FetchedPartition:
         at = last = 0
         while at < len(log) and (length := int.from_bytes(log[at + 8 : at + 12], "big", signed=True)) > 0:
             delta = int.from_bytes(log[at + 23 : at + 27], "big", signed=True)
@@ -35,7 +37,7 @@ def read(monkeypatch: pytest.MonkeyPatch, log: bytes, end: int = 15) -> tuple[li
         at = at if at < len(log) else last
         return FetchedPartition(0, end, 0, (), memoryview(log)[at : at + size])
 
-    monkeypatch.setattr(fetching, "_fetch", fetch_partition_at)
+    monkeypatch.setattr(fetching, "_fetch", fetched_partition_at)
     cluster, decoder = KafkaCluster([], None), BatchDecoder()  # receives no requests
     offsets, broken = list[int](), list[Unreadable]()
     for each in stored_batches(cluster, OffsetRange(OF, 0, end), committed=True):
@@ -95,7 +97,7 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
 @pytest.mark.parametrize(("damaged", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("place", ["first", "in the middle", "last"])
 @pytest.mark.parametrize("chunk", [61, 8 << 20], ids=["small answers", "one answer"])
-def test_damaged_batches_are_reported_and_valid_batches_are_read(
+def test_damaged_batches_are_reported_and_others_read(
     monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], reason: str, place: str, chunk: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
@@ -122,7 +124,7 @@ def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: py
 
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
-def test_reading_ends_if_position_of_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
     log = valid_batch(0) + replace_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
 
     with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: its length field is {length}, "):
@@ -137,16 +139,16 @@ def test_a_batch_length_beyond_any_response_ends_the_reading(monkeypatch: pytest
 
 
 def test_adjacent_unreadable_batches_are_joined_and_their_number_is_limited() -> None:
-    def unreadable_batches_at(offset: int) -> Unreadable:
+    def unreadable_at(offset: int) -> Unreadable:
         return Unreadable(offset, offset + 4, 1, 100, "reason")
 
-    assert join_adjacent([unreadable_batches_at(0), unreadable_batches_at(5), unreadable_batches_at(20)]) == (
+    assert join_adjacent([unreadable_at(0), unreadable_at(5), unreadable_at(20)]) == (
         Unreadable(0, 9, 2, 200, "reason"),
         Unreadable(20, 24, 1, 100, "reason"),
     )
     assert (
-        str(join_adjacent([unreadable_batches_at(0), unreadable_batches_at(5)])[0])
+        str(join_adjacent([unreadable_at(0), unreadable_at(5)])[0])
         == "offsets 0 to 9 (2 batches) cannot be read: reason"
     )
-    many = join_adjacent(unreadable_batches_at(10 * i) for i in range(5000))
+    many = join_adjacent(unreadable_at(10 * i) for i in range(5000))
     assert (len(many), sum(each.batches for each in many), many[-1].last_offset) == (1000, 5000, 49_994)

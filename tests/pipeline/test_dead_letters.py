@@ -4,10 +4,10 @@ import pytest
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, NoDeadLetter, dead_letter, encode_headers
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.protocol.records.contents import ExtractedRecord
+from sluicegate.protocol.records.contents import TakenRecord
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.writing.dead_letter_writer import dead_letter_headers
+from sluicegate.proxy.writing.dead_letter_writer import headers_of
 from sluicegate.validation.dispositions.quarantine import ViolationCause, pack_headers
 from sluicegate.validation.verdict import Reason
 
@@ -27,17 +27,17 @@ def forged_headers(*headers: tuple[bytes, bytes | None]) -> bytes:
 
 def letter_headers(own: Headers, reason: ViolationCause = LATE) -> Headers:
     """Return the headers of a dead letter as the proxy writes them."""
-    taken = ExtractedRecord(7, -5, reason, b"k", b"v", own)
-    written = dead_letter_headers(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, never_yield)
+    taken = TakenRecord(7, -5, reason, b"k", b"v", own)
+    written = headers_of(taken, DeadLetters((0, 0), "dead", "orders", 3), WHO, never_yield)
     return [(name.encode(), value) for name, value in written]
 
 
-def parse_dead_letter(headers: Headers) -> DeadLetter:
+def read(headers: Headers) -> DeadLetter:
     return dead_letter(OF, 40, b"k", b"v", [{"key": name, "value": value} for name, value in headers])
 
 
 def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
-    found = parse_dead_letter(letter_headers([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
+    found = read(letter_headers([(b"a", b"1"), (b"a", None), (b"sluicegate.origin", b"x/0/1")]))
 
     assert (found.topic, found.partition, found.reason, found.rules) == ("orders", 3, "timestamp_in_future", ())
     assert (found.record.timestamp, found.record.key, found.record.value) == (-5, b"k", b"v")
@@ -47,23 +47,23 @@ def test_a_dead_letter_has_the_producers_record_and_its_destination() -> None:
 
 
 def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
-    assert parse_dead_letter(letter_headers([], ViolationCause(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == (
+    assert read(letter_headers([], ViolationCause(Reason.RULE_VIOLATED, ("keyed", "tenant")))).rules == (
         "keyed",
         "tenant",
     )
 
 
-def test_record_quarantined_twice_is_parsed_by_its_second_headers() -> None:
+def test_a_record_quarantined_twice_has_its_second_headers() -> None:
     once = letter_headers([(b"a", b"1")])
 
-    found = parse_dead_letter(letter_headers(once, ViolationCause(Reason.RULE_VIOLATED, ("keyed",))))
+    found = read(letter_headers(once, ViolationCause(Reason.RULE_VIOLATED, ("keyed",))))
 
     assert [(name.encode(), value) for name, value in found.record.headers] == once
     assert (found.reason, found.rules) == ("rule_violated", ("keyed",))
 
 
 def test_headers_added_after_the_quarantine_belong_to_the_record() -> None:
-    found = parse_dead_letter([*letter_headers([(b"a", b"1")]), (b"mirrored", b"yes")])
+    found = read([*letter_headers([(b"a", b"1")]), (b"mirrored", b"yes")])
 
     assert found.record.headers == (("a", b"1"), ("mirrored", b"yes"))
 
@@ -72,17 +72,17 @@ ODD: Headers = [(b"\xff\xfe", b"1"), (b"a\0b", None), (b"\xed\xa0\x80", b""), (b
 
 
 def test_header_names_that_are_not_text_are_restored_unchanged() -> None:
-    found = parse_dead_letter([*letter_headers(ODD), (b"mirrored\xff", b"yes")])
+    found = read([*letter_headers(ODD), (b"mirrored\xff", b"yes")])
 
     assert encode_headers(found.record.headers) == (*ODD, (b"mirrored\xff", b"yes"))
     assert [name for name, _ in found.proxy_headers][:2] == ["sluicegate.headers", "sluicegate.reason"]
-    assert encode_headers(parse_dead_letter([*ODD, *letter_headers([])]).record.headers) == tuple(ODD)
+    assert encode_headers(read([*ODD, *letter_headers([])]).record.headers) == tuple(ODD)
 
 
 def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> None:
     once = letter_headers(ODD)
 
-    assert encode_headers(parse_dead_letter(letter_headers(once)).record.headers) == tuple(once)
+    assert encode_headers(read(letter_headers(once)).record.headers) == tuple(once)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_record_quarantined_twice_keeps_the_headers_of_the_first_time() -> Non
 def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
     own: Headers = [(b"\\xff", b"1"), (b"sluicegate.headers", value)]
 
-    assert encode_headers(parse_dead_letter(letter_headers(own)).record.headers) == tuple(own)
+    assert encode_headers(read(letter_headers(own)).record.headers) == tuple(own)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,6 @@ def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
         ),
     ],
 )
-def test_record_without_dead_letter_headers_is_rejected_with_reason(headers: Headers, reason: str) -> None:
+def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, reason: str) -> None:
     with pytest.raises(NoDeadLetter, match=reason):
-        parse_dead_letter(headers)
+        read(headers)

@@ -13,13 +13,7 @@ from tests.broker.eventually import eventually
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
-from tests.pipeline.test_raw_source import (
-    collect_sorted_rows,
-    read_raw_source,
-    rows_from_both_sources,
-    send_records,
-    sparks_own,
-)
+from tests.pipeline.test_raw_source import read_raw_source, rows_of, rows_of_both, send_records, sparks_own
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -50,12 +44,12 @@ def test_the_raw_source_reads_a_compacted_topic_across_its_gaps(spark: SparkSess
         return read_raw_source(spark, kafka_bootstrap, topic, columns="offset").count() < 1500
 
     eventually(is_compacted, 90, "compaction")
-    ours, theirs = rows_from_both_sources(spark, kafka_bootstrap, topic)
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert ours == theirs
     chunks = read_raw_source(spark, kafka_bootstrap, topic, columns="topic,partition,offset", minPartitions="7")
     assert chunks.rdd.getNumPartitions() == 7
-    assert [row["offset"] for row in collect_sorted_rows(chunks)] == [row["offset"] for row in ours]
+    assert [row["offset"] for row in rows_of(chunks)] == [row["offset"] for row in ours]
 
 
 def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
@@ -89,15 +83,15 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_beginning(
     finally:
         query.stop()
 
-    found = collect_sorted_rows(spark.read.parquet(str(tmp_path / "out")))
+    found = rows_of(spark.read.parquet(str(tmp_path / "out")))
     assert [(r["partition"], r["offset"]) for r in found] == [
         (r["partition"], r["offset"])
-        for r in collect_sorted_rows(read_raw_source(spark, kafka_bootstrap, topic, columns=options["columns"]))
+        for r in rows_of(read_raw_source(spark, kafka_bootstrap, topic, columns=options["columns"]))
     ]
 
 
 @pytest.fixture
-def topic_with_deleted_records(kafka_bootstrap: str) -> str:
+def cut_topic(kafka_bootstrap: str) -> str:
     """Return a topic in which one partition lacks its first hundred records."""
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 1)
     send_records(kafka_bootstrap, topic, 300, partition=0)
@@ -108,20 +102,18 @@ def topic_with_deleted_records(kafka_bootstrap: str) -> str:
 
 
 def test_deleted_records_end_the_query_or_are_skipped(
-    spark: SparkSession, kafka_bootstrap: str, topic_with_deleted_records: str
+    spark: SparkSession, kafka_bootstrap: str, cut_topic: str
 ) -> None:
     options: dict[str, Any] = {
         "columns": "topic,partition,offset",
-        "startingOffsets": f'{{"{topic_with_deleted_records}": {{"0": 50}}}}',
+        "startingOffsets": f'{{"{cut_topic}": {{"0": 50}}}}',
     }
 
-    with pytest.raises(
-        Exception, match=f"{topic_with_deleted_records}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"
-    ):
-        read_raw_source(spark, kafka_bootstrap, topic_with_deleted_records, **options).collect()
-    found = read_raw_source(spark, kafka_bootstrap, topic_with_deleted_records, failOnDataLoss="false", **options)
+    with pytest.raises(Exception, match=f"{cut_topic}-0: startingOffsets is offset 50, .*: offsets 50 to 99 are gone"):
+        read_raw_source(spark, kafka_bootstrap, cut_topic, **options).collect()
+    found = read_raw_source(spark, kafka_bootstrap, cut_topic, failOnDataLoss="false", **options)
 
-    assert [row["offset"] for row in collect_sorted_rows(found)] == list(range(100, 300))
+    assert [row["offset"] for row in rows_of(found)] == list(range(100, 300))
 
 
 @needs_sparks_own
@@ -136,8 +128,8 @@ def test_a_starting_time_selects_the_rows_of_sparks_own_source(spark: SparkSessi
     ours = read_raw_source(spark, kafka_bootstrap, topic, columns="topic,partition,offset", startingTimestamp=middle)
     theirs = sparks_own(spark, kafka_bootstrap, topic, startingTimestamp=middle).select("topic", "partition", "offset")
 
-    assert len(collect_sorted_rows(ours)) == 150
-    assert collect_sorted_rows(ours) == collect_sorted_rows(theirs)
+    assert len(rows_of(ours)) == 150
+    assert rows_of(ours) == rows_of(theirs)
     before = read_raw_source(spark, kafka_bootstrap, topic, columns="offset", endingTimestamp=middle)
     assert before.count() == 150
 

@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.extract import progress as extracting
-from sluicegate.pipeline.jobs.replay.progress import ReplayRun
+from sluicegate.pipeline.jobs.replay.progress import Run
 from sluicegate.pipeline.jobs.watch import progress as watching
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.runs.errors import ResultsOfEarlierBuild
+from sluicegate.pipeline.runs.errors import EarlierBuild
 from sluicegate.pipeline.runs.results import Results
 
 PLACE = TopicPartition("t", 0)
@@ -31,8 +31,8 @@ def test_an_extraction_continues_from_the_progress_of_an_earlier_build(spark: Sp
     content = {"partitions": [["t", 0, 5, 3, 4, 1, 0]], "ids": {"t": "id"}, "gone": []}
     file = write_file(tmp_path, "progress/0.json", content)
 
-    with pytest.raises(ResultsOfEarlierBuild, match=error_about_earlier_build(file)):
-        extracting.read_progress(Results(spark, str(tmp_path)))
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(file)):
+        extracting.progress_in(Results(spark, str(tmp_path)))
 
 
 def test_a_watch_continues_from_the_progress_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_a_watch_continues_from_the_progress_of_an_earlier_build(spark: SparkSes
     content = {"places": [["t", 0, 5, 1]], "producers": [], "owed": [], "recent": [], "topics": topics, "ids": {}}
     file = write_file(tmp_path, "progress/0.json", content)
 
-    with pytest.raises(ResultsOfEarlierBuild, match=error_about_earlier_build(file)):
-        watching.read_progress(Results(spark, str(tmp_path)))
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(file)):
+        watching.progress_in(Results(spark, str(tmp_path)))
 
 
 def test_a_replay_continues_from_the_list_of_an_earlier_build(spark: SparkSession, tmp_path: Path) -> None:
@@ -49,5 +49,5 @@ def test_a_replay_continues_from_the_list_of_an_earlier_build(spark: SparkSessio
     (tmp_path / "runs" / "0" / "left").mkdir()
     results = Results(spark, str(tmp_path))
 
-    with pytest.raises(ResultsOfEarlierBuild, match=error_about_earlier_build(str(Path(begun).parent))):
-        ReplayRun(results, 1).remaining_records_before([OffsetRange(PLACE, 5, 9)], {"t": "group"})
+    with pytest.raises(EarlierBuild, match=error_about_earlier_build(str(Path(begun).parent))):
+        Run(results, 1).remaining_before([OffsetRange(PLACE, 5, 9)], {"t": "group"})

@@ -32,7 +32,7 @@ def emptied_batch(offset: int, producer: int = -1, flags: int = 0, last_offset_d
     return batch([], flags=flags, base_offset=offset, producer_id=producer, last_offset_delta=last_offset_delta)
 
 
-def list_read_offsets(
+def offsets_read(
     monkeypatch: pytest.MonkeyPatch, responses: list[bytes], end: int, aborted: tuple[tuple[int, int], ...]
 ) -> list[int]:
     """Return the first offsets of the batches that are read up to `end` from these responses."""
@@ -103,7 +103,7 @@ def test_batches_without_records_are_skipped(
 ) -> None:
     end = _end(log[-1])
 
-    assert list_read_offsets(monkeypatch, [b"".join(log)], end, aborted) == read
+    assert offsets_read(monkeypatch, [b"".join(log)], end, aborted) == read
 
 
 @pytest.mark.parametrize(("log", "aborted", "read"), STORIES.values(), ids=STORIES.keys())
@@ -117,14 +117,14 @@ def test_batches_without_records_are_skipped_across_responses(
     responses = [b"".join(log[:2]), *([b"".join(log[2:])] if log[2:] else [])]
 
     if not aborted:
-        assert list_read_offsets(monkeypatch, responses, end, ()) == read
+        assert offsets_read(monkeypatch, responses, end, ()) == read
 
 
 def test_a_batch_that_only_claims_to_be_empty_is_not_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """The CRC is wrong, so the count of records may be damaged and the batch may have records."""
     damaged = batch([Rec(NOW)] * 3, GZIP, count=0, crc=1, last_offset_delta=2)
 
-    assert list_read_offsets(monkeypatch, [damaged], 3, ()) == [0]
+    assert offsets_read(monkeypatch, [damaged], 3, ()) == [0]
 
 
 def _end(last: bytes) -> int:

@@ -18,8 +18,8 @@ from sluicegate.pipeline.jobs.audit.job import Audit
 from tests.broker.proxy_process import ProxyProcess
 from tests.config.contracts.written import contract_with_fields
 from tests.integration.topics import UNVALIDATED, create_topic
-from tests.registry.stand_in import FakeHttpServer, http_response
-from tests.registry.test_encrypted_records import FIELDS, ORDER, PAYLOAD, EncryptedSchema, schema_response_body
+from tests.registry.stand_in import StandIn, http_response
+from tests.registry.test_encrypted_records import FIELDS, ORDER, PAYLOAD, EncryptedSchema, schema_body
 
 pytestmark = [
     pytest.mark.long,
@@ -45,7 +45,7 @@ CONTRACT = f"""[
 
 
 @dataclass(frozen=True)
-class AuditMeasurement:
+class Measured:
     """`bad`: bad records in the proxy's events by topic. `counted`: the proxy's metric by part."""
 
     topics: dict[tuple[str, str], str]
@@ -54,25 +54,25 @@ class AuditMeasurement:
     audit: Audit
 
 
-def start_registry(topics: dict[tuple[str, str], str]) -> FakeHttpServer:
+def registry_of(topics: dict[tuple[str, str], str]) -> StandIn:
     """Return a registry in which the schema of the n-th case has the id n, under the subjects of all topics."""
     asked = re.compile(rb"GET /schemas/ids/(\d)(/versions)?")
 
-    def respond_with_schema(client: socket.socket, head: bytes) -> bool:
+    def answer(client: socket.socket, head: bytes) -> bool:
         about = asked.match(head)
         found: Any = [{"subject": f"{topic}-value", "version": 1} for topic in topics.values()]
         if about is None:  # the proxy's survey of subjects
             found = []
         elif about[2] is None:
             language, kind = CASES[int(about[1]) - 1]
-            found = schema_response_body(language, RULE_SETS[kind])
+            found = schema_body(language, RULE_SETS[kind])
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    return FakeHttpServer(respond_with_schema)
+    return StandIn(answer)
 
 
-def encrypted_values(case: tuple[str, str]) -> Iterator[bytes]:
+def values_of(case: tuple[str, str]) -> Iterator[bytes]:
     language, kind = case
     written = EncryptedSchema(language, RULE_SETS[kind])
     for name, email in zip(IDS, EMAIL, strict=True):
@@ -81,9 +81,7 @@ def encrypted_values(case: tuple[str, str]) -> Iterator[bytes]:
 
 
 @pytest.fixture(scope="module")
-def measured_topics(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory
-) -> AuditMeasurement:
+def measured_topics(spark: SparkSession, kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Measured:
     folder = tmp_path_factory.mktemp("encrypted")
     topics = {case: create_topic(kafka_bootstrap, UNVALIDATED) for case in CASES}
     rule = {"name": "contract.schema", "value": {"schema": {"registry": "main"}}}
@@ -96,14 +94,14 @@ def measured_topics(
             )
             (folder / f"{language}-{kind}.odcs.yaml").write_text(contract.replace("name: t\n", f"name: {topic}\n"))
             contracts.append({"path": f"{language}-{kind}.odcs.yaml", "mode": "observe", "registry": "main"})
-    with start_registry(topics) as schemas:
+    with registry_of(topics) as schemas:
         settings = {"topics": policies, "contracts": contracts, "registries": {"main": {"url": schemas.url}}}
         proxy = ProxyProcess(folder, kafka_bootstrap, settings)
         try:
             proxy.start()
             producer = confluent_kafka.Producer({"bootstrap.servers": proxy.bootstrap})
             for case, topic in topics.items():
-                for value in encrypted_values(case):
+                for value in values_of(case):
                     producer.produce(topic, value, b"key", 0)
             assert producer.flush(120) == 0
             for case, topic in topics.items():
@@ -114,7 +112,7 @@ def measured_topics(
         finally:
             proxy.stop()
         found = audit(spark, kafka_bootstrap, list(topics.values()), folder / "out", folder / "sluicegate.yaml")
-    return AuditMeasurement(topics, bad, counted, found)
+    return Measured(topics, bad, counted, found)
 
 
 def _counted(proxy: ProxyProcess, part: str) -> float:
@@ -123,14 +121,12 @@ def _counted(proxy: ProxyProcess, part: str) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name) and f'"{part}"' in line)
 
 
-def test_each_encrypted_record_is_counted_once_on_the_wire(measured_topics: AuditMeasurement) -> None:
+def test_each_encrypted_record_is_counted_once_on_the_wire(measured_topics: Measured) -> None:
     assert measured_topics.counted == dict.fromkeys(RULE_SETS, 3.0 * len(IDS))
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_proxy_and_audit_skip_the_same_encrypted_parts(
-    case: tuple[str, str], measured_topics: AuditMeasurement
-) -> None:
+def test_a_proxy_and_an_audit_pass_over_the_same_parts(case: tuple[str, str], measured_topics: Measured) -> None:
     topic, kind = measured_topics.topics[case], case[1]
     summary = measured_topics.audit.summary["topics"][topic]
     too_short = 1 if kind == "fields" else 0
@@ -145,7 +141,7 @@ def test_proxy_and_audit_skip_the_same_encrypted_parts(
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] != "JSON"], ids="-".join)
-def test_contract_checks_skip_encrypted_values(case: tuple[str, str], measured_topics: AuditMeasurement) -> None:
+def test_checks_of_a_contract_leave_out_what_is_encrypted(case: tuple[str, str], measured_topics: Measured) -> None:
     checks = measured_topics.audit.summary["topics"][measured_topics.topics[case]]["contract"]["checks"]
     found = {check["check"].partition(":")[0]: check["found"] for check in checks if check["found"] is not None}
     found.pop("latency", None)

@@ -45,7 +45,7 @@ NOW = 1_764_000_000_000
 Times = dict[tuple[int, int], int]
 
 
-def write_stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, list[tuple[int, int]]]:
+def stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tuple[str, list[tuple[int, int]]]:
     """Write three partitions with rising and falling times, some of them negative or 0; the last value in each is
     "end".
 
@@ -68,7 +68,7 @@ def write_stream_of_records(bootstrap: str, first_are_valid: bool = True) -> tup
     return topic, negative
 
 
-def extract_with_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
+def times_by_kafka_streams(bootstrap: str, topic: str, extractor: str, folder: Path) -> tuple[Times, str | None]:
     message = subprocess.run(
         [*java_command(JARS, str(STREAMS)), bootstrap, topic, str(PARTITIONS), KAFKAS + extractor, str(folder)],
         capture_output=True,
@@ -105,7 +105,7 @@ def extract_with_spark(frame: DataFrame, folder: Path, extractor: TimestampExtra
         query.stop()
 
 
-def extracted_times(spark: SparkSession, folder: Path) -> Times:
+def times_in(spark: SparkSession, folder: Path) -> Times:
     rows = spark.read.parquet(str(folder / "data")).select(
         "partition", "offset", f.expr("unix_millis(event_time) AS at")
     )
@@ -122,16 +122,16 @@ def extracted_times(spark: SparkSession, folder: Path) -> Times:
 def test_each_record_has_the_time_that_kafka_streams_gives_it(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, ours: TimestampExtractor, theirs: str
 ) -> None:
-    topic, negative_ones = write_stream_of_records(kafka_bootstrap)
+    topic, negative_ones = stream_of_records(kafka_bootstrap)
     negative = len(negative_ones)
-    expected, failure = extract_with_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    expected, failure = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is None
 
     progress = extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 200), tmp_path, ours)
 
     skips = isinstance(ours, LogAndSkipOnInvalidTimestamp)
     assert len(expected) == PARTITIONS * 301 - (negative if skips else 0)
-    assert extracted_times(spark, tmp_path) == expected
+    assert times_in(spark, tmp_path) == expected
     metrics = [p.observedMetrics["skipped records"] for p in progress if "skipped records" in p.observedMetrics]
     assert len(metrics) > 3
     assert sum(row["skipped"] for row in metrics) == (negative if skips else 0)
@@ -149,7 +149,7 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
         (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no earlier record"),
     ],
 )
-def test_query_fails_at_the_same_record_as_kafka_streams(
+def test_the_query_fails_where_kafka_streams_fails(
     spark: SparkSession,
     kafka_bootstrap: str,
     tmp_path: Path,
@@ -158,8 +158,8 @@ def test_query_fails_at_the_same_record_as_kafka_streams(
     first_are_valid: bool,
     output: str,
 ) -> None:
-    topic, _ = write_stream_of_records(kafka_bootstrap, first_are_valid)
-    _, failure = extract_with_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    topic, _ = stream_of_records(kafka_bootstrap, first_are_valid)
+    _, failure = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     assert failure is not None
 
     with pytest.raises(Exception, match=rf"{topic}-\d offset \d+ has the timestamp -\d+.*{output}"):
@@ -178,10 +178,10 @@ def test_the_partition_time_of_an_extraction_survives_a_restart(
 
     extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, UsePreviousTimeOnInvalidTimestamp())
 
-    assert extracted_times(spark, tmp_path) == {(0, 0): NOW + 5000, (0, 1): NOW, (0, 2): NOW + 5000}
+    assert times_in(spark, tmp_path) == {(0, 0): NOW + 5000, (0, 1): NOW, (0, 2): NOW + 5000}
 
 
-class UnitCorrectingExtractor:
+class CorrectsUnits:
     """A user's extractor that converts timestamps in other units, compared with the time that the partition has
     reached."""
 
@@ -204,7 +204,7 @@ def test_a_custom_extractor_converts_nanoseconds_for_event_time_windows(
     ):
         extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path / "a", FailOnInvalidTimestamp())
 
-    events = with_event_time(read_stream(spark, kafka_bootstrap, topic, 4), UnitCorrectingExtractor())
+    events = with_event_time(read_stream(spark, kafka_bootstrap, topic, 4), CorrectsUnits())
     windows = events.withWatermark("event_time", "1 minute").groupBy(f.window("event_time", "5 minutes")).count()
     query = (
         windows.writeStream.format("memory")
@@ -232,11 +232,11 @@ def test_the_wallclock_extractor_gives_the_time_of_processing(
 
     extract_with_spark(read_stream(spark, kafka_bootstrap, topic, 100), tmp_path, WallclockTimestampExtractor())
 
-    assert all(before <= at <= time.time_ns() // 1_000_000 for at in extracted_times(spark, tmp_path).values())
+    assert all(before <= at <= time.time_ns() // 1_000_000 for at in times_in(spark, tmp_path).values())
 
 
 def test_the_command_counts_skipped_records(kafka_bootstrap: str, tmp_path: Path) -> None:
-    topic, negative_ones = write_stream_of_records(kafka_bootstrap)
+    topic, negative_ones = stream_of_records(kafka_bootstrap)
     negative = len(negative_ones)
     about = ("extract", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path))
 
@@ -254,8 +254,8 @@ def test_the_command_counts_skipped_records(kafka_bootstrap: str, tmp_path: Path
 def test_the_jobs_extractors_agree_with_kafka_streams(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, name: str, theirs: str
 ) -> None:
-    topic, negative = write_stream_of_records(kafka_bootstrap)
-    expected, _ = extract_with_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    topic, negative = stream_of_records(kafka_bootstrap)
+    expected, _ = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
     job.run(spark, topics, results, BuiltInExtractor(name), 250)
@@ -303,7 +303,7 @@ def test_timestamps_beyond_sparks_range_are_left_out_or_null(
         for partition in range(1, PARTITIONS):
             client.produce(9, [topic_data(topic, (partition, batch(end)))])
     theirs = {"skip": "LogAndSkipOnInvalidTimestamp", "previous": "UsePartitionTimeOnInvalidTimestamp"}[extractor]
-    streams, _ = extract_with_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
+    streams, _ = times_by_kafka_streams(kafka_bootstrap, topic, theirs, tmp_path / "state")
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "out"))
 
     job.run(spark, topics, results, BuiltInExtractor(extractor, too_late), 100)
@@ -316,7 +316,7 @@ def test_timestamps_beyond_sparks_range_are_left_out_or_null(
     else:
         negative = {3: NOW + 1, 7: LATEST_OF_SPARK} if extractor == "previous" else {}
         assert found == {0: NOW, 2: NOW + 1, 4: LATEST_OF_SPARK} | negative
-    counts = job.build_summary(topics, results)["topics"][topic]["partitions"]["0"]
+    counts = job.summary_of(topics, results)["topics"][topic]["partitions"]["0"]
     assert (counts["records"], counts["too_late"]) == (len(found) + 1, 3)
     assert counts["records"] + counts["skipped"] == len(LATE) + 1
 
@@ -377,7 +377,7 @@ def test_leftovers_of_a_killed_run_are_replaced_and_new_records_added(
     expected = {(i, i // 3, NOW + i) for i in range(5)} | {(5, 2, NOW + 4)}
     assert {(row["offset"], row["batch"], row["at"]) for row in rows.collect()} == expected
     counted = {"records": 6, "skipped": 0, "too_late": 0}
-    assert job.build_summary(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}
+    assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}
 
 
 @pytest.mark.parametrize("names", [("u", "fail"), ("t", "skip")])
@@ -410,4 +410,4 @@ def test_another_extractor_may_start_after_a_failure_without_output(
     job.run(spark, topics, results, BuiltInExtractor("skip"), 100)
 
     counted = {"records": 1, "skipped": 1, "too_late": 0}
-    assert job.build_summary(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}
+    assert job.summary_of(topics, results)["topics"] == {topic: counted | {"partitions": {"0": counted}}}

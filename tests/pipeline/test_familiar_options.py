@@ -17,7 +17,7 @@ from sluicegate.pipeline.source.datasource import TopicSource
 from sluicegate.pipeline.source.options import source_options
 from tests.integration.topics import UNVALIDATED, create_topic
 from tests.pipeline.sparks_own import needs_sparks_own
-from tests.pipeline.test_raw_source import collect_sorted_rows
+from tests.pipeline.test_raw_source import rows_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -73,7 +73,7 @@ SUPPORTED = {
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_inapplicable_option_is_rejected_with_its_replacement(name: str) -> None:
+def test_an_option_that_does_not_apply_is_rejected_with_what_to_write_instead(name: str) -> None:
     with pytest.raises(BadOption, match=f"the option {name.lower()} does not apply.*{REJECTED[name]}") as raised:
         source_options(NEEDED | {name: "s3cret"})
 
@@ -139,7 +139,7 @@ def test_rejects_ending_offsets_of_a_stream(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("maxOffsetsPerTrigger", "5"), ("trigger", "once")])
-def test_warns_about_streaming_option_in_batch_query(name: str, value: str) -> None:
+def test_warns_of_an_option_of_streams_in_a_batch_query(name: str, value: str) -> None:
     with pytest.warns(UserWarning, match=f"the option {name} applies only to streams"):
         TopicSource(NEEDED | {name: value}).reader(StructType())
 
@@ -219,7 +219,7 @@ def read(spark: SparkSession, source: str, bootstrap: str, options: dict[str, An
     if source == "kafka":
         common["kafkaConsumer.pollTimeoutMs"] = "2000"  # Spark's source waits two minutes for offsets that do not exist
     try:
-        return collect_sorted_rows(spark.read.format(source).options(**common, **options).load().select(*PLACE))
+        return rows_of(spark.read.format(source).options(**common, **options).load().select(*PLACE))
     except Exception as error:
         return error
 
@@ -293,7 +293,7 @@ def test_rows_and_errors_equal_those_of_sparks_own_source(
         ({"assign": '{"no-such-topic": [0]}'}, "there is no topic 'no-such-topic'"),
     ],
 )
-def test_rejects_subscription_that_matches_no_topic(
+def test_a_subscription_to_nothing_is_an_error(
     options: dict[str, str], output: str, spark: SparkSession, kafka_bootstrap: str, topic: str
 ) -> None:
     """Spark's own source returns no rows."""

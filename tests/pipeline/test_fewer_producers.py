@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile import job
-from sluicegate.pipeline.jobs.profile.job import limit_producers
+from sluicegate.pipeline.jobs.profile.job import with_fewer_producers
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -27,7 +27,7 @@ def test_producers_with_most_invalid_timestamps_are_listed_and_others_are_summed
         ("few", 9, "lz4", "none", 5),
     ]
 
-    found, left_out = limit_producers(spark.createDataFrame(rows, DDL), WHO)
+    found, left_out = with_fewer_producers(spark.createDataFrame(rows, DDL), WHO)
 
     assert left_out == {"t": 2}
     message = sorted(((r.topic, r.producer_id, r.codec, r.damage, r.records) for r in found.collect()), key=str)

@@ -3,11 +3,11 @@
 import pytest
 
 from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, enforcement_sentence, full_enforcement
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 from tests.pipeline.test_advice import HOUR, bound_counts
 
 BOUNDS = bound_counts("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4}, 0, 100) + bound_counts(
@@ -18,7 +18,7 @@ BOUNDS = bound_counts("orders", "ahead", {100: 90, 90 * 60_000: 6, 3 * HOUR: 4},
 
 def full_enforcement_of_text(text: str, settings: ClusterSettings | None = None) -> list[FullEnforcement]:
     known = {} if settings is None else {"orders": settings}
-    return list(full_enforcement(policies_for_stored_records(load_config_text(SMALLEST + text).config, known), BOUNDS))
+    return list(full_enforcement(policies_of(load_text(SMALLEST + text).config, known), BOUNDS))
 
 
 @pytest.mark.parametrize(

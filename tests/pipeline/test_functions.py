@@ -34,7 +34,7 @@ def edge_times_around(moment: int) -> set[int]:
     return {number for number in near if LEAST <= number <= MOST}
 
 
-def random_arguments() -> list[Asked]:
+def random_questions() -> list[Asked]:
     chance = random.Random(937)
     times = [(time, moment) for moment in MOMENTS for time in edge_times_around(moment)]
     times += [(chance.randint(LEAST, MOST), chance.randint(LEAST, MOST)) for _ in range(2000)]
@@ -48,7 +48,7 @@ def random_arguments() -> list[Asked]:
 
 def scalar_results(row: Asked) -> tuple[str, bool, str | None]:
     timestamp, appended, before, after = row
-    is_within = TimeWindow(appended, before, after).violated_bound(timestamp) is None
+    is_within = TimeWindow(appended, before, after).breach(timestamp) is None
     return units.diagnose(timestamp, appended), is_within, units.unit_of(timestamp, appended)
 
 
@@ -57,7 +57,7 @@ def function_results(row: Row) -> tuple[str, bool, str | None]:
 
 
 def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(random_arguments(), COLUMNS)
+    frame = spark.createDataFrame(random_questions(), COLUMNS)
 
     found = frame.select(
         *frame.columns,
@@ -79,7 +79,7 @@ def test_column_functions_agree_with_the_proxy(spark: SparkSession) -> None:
 
 def test_sql_functions_agree_with_the_proxy(spark: SparkSession) -> None:
     register_functions(spark)
-    spark.createDataFrame(random_arguments()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
+    spark.createDataFrame(random_questions()[::3], COLUMNS).createOrReplaceTempView("asked_in_sql")
 
     found = spark.sql(
         "SELECT *, sluicegate_diagnose(timestamp, appended) AS looks,"

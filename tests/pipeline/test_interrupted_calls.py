@@ -13,16 +13,16 @@ from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import command
-from sluicegate.pipeline.commands.running import SparkOptions, open_job_session
+from sluicegate.pipeline.commands.running import SparkAt, session_for
 from sluicegate.pipeline.runs.interruption import Interrupted, raise_on_signals
 from tests.integration.topics import create_topic
-from tests.pipeline.events import write_event_files
+from tests.pipeline.events import ship_events
 from tests.pipeline.interrupted_calls import (
     SignalMoment,
     activate_session,
-    count_java_calls,
-    interrupt_finalizer,
-    restore_process_state,
+    interrupted_finalizer,
+    java_calls,
+    restored_process_state,
 )
 from tests.pipeline.polluted import UNLIMITED, Polluter
 from tests.pipeline.repairs import now_ms
@@ -39,7 +39,7 @@ def _own_process(spark: SparkSession) -> Iterator[None]:
     """Undo what the command and its interruption change in this process."""
     root = logging.getLogger()
     handlers = list(root.handlers)
-    with restore_process_state(), warnings.catch_warnings():
+    with restored_process_state(), warnings.catch_warnings():
         yield
     root.handlers[:] = handlers
     activate_session(spark)
@@ -47,7 +47,7 @@ def _own_process(spark: SparkSession) -> Iterator[None]:
 
 def run_job_steps(spark: SparkSession, out: Path) -> None:
     """Do what every job does: make and lock a folder, write a file, run a query of Spark."""
-    with open_job_session("profile", None, str(out), SparkOptions(None, None), resume=_REMAINS) as (_, results):
+    with session_for("profile", None, str(out), SparkAt(None, None), resume=_REMAINS) as (_, results):
         results.write_text("plan.json", "{}")
         assert results.read_text("plan.json") == "{}"
         assert spark.range(3).count() == 3
@@ -65,7 +65,7 @@ def test_a_job_ends_when_any_call_to_java_is_interrupted(
     moment: SignalMoment, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate_session(spark)
-    with count_java_calls() as calls:
+    with java_calls() as calls:
         run_job_steps(spark, tmp_path)
     assert calls.made > 50
 
@@ -73,7 +73,7 @@ def test_a_job_ends_when_any_call_to_java_is_interrupted(
         activate_session(spark)
         raise_on_signals()
         with (
-            count_java_calls(place, moment, signal.SIGTERM) as interrupted,
+            java_calls(place, moment, signal.SIGTERM) as interrupted,
             pytest.raises(typer.Exit) as exit_code_of_command,
         ):
             run_job_steps(spark, tmp_path)
@@ -91,30 +91,27 @@ def test_an_interruption_in_a_finalizer_is_not_lost(
     activate_session(spark)
     raise_on_signals()
 
-    def run_steps_until_interrupted() -> None:
-        with open_job_session("profile", None, str(tmp_path), SparkOptions(None, None), resume=_REMAINS) as (
-            _,
-            results,
-        ):
+    def until_interrupted() -> None:
+        with session_for("profile", None, str(tmp_path), SparkAt(None, None), resume=_REMAINS) as (_, results):
             while True:
                 results.has("plan.json")
 
-    with interrupt_finalizer(20, signal.SIGTERM) as finalized, pytest.raises(typer.Exit) as exit_code_of_command:
-        run_steps_until_interrupted()
+    with interrupted_finalizer(20, signal.SIGTERM) as finalized, pytest.raises(typer.Exit) as exit_code_of_command:
+        until_interrupted()
 
     assert len(finalized) >= 20
     assert exit_code_of_command.value.exit_code == 143
     assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n"
 
 
-def test_cleanup_error_does_not_hide_the_interruption(
+def test_an_error_while_cleaning_up_is_not_reported_instead(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate_session(spark)
     raise_on_signals()
     with (
         pytest.raises(typer.Exit) as exit_code_of_command,
-        open_job_session("profile", None, str(tmp_path), SparkOptions(None, None), resume=_REMAINS),
+        session_for("profile", None, str(tmp_path), SparkAt(None, None), resume=_REMAINS),
     ):
         try:
             signal.raise_signal(signal.SIGINT)
@@ -131,7 +128,7 @@ def test_an_ended_java_process_is_reported_in_one_line(
     activate_session(spark)
     with (
         pytest.raises(typer.Exit) as exit_code_of_command,
-        open_job_session("profile", None, str(tmp_path), SparkOptions(None, None)),
+        session_for("profile", None, str(tmp_path), SparkAt(None, None)),
     ):
         raise Py4JNetworkError("Answer from Java side is empty")
 
@@ -155,7 +152,7 @@ def command_arguments(job: str, bootstrap: str, topic: str, empty: str, folder: 
     policies = folder.parent / "sluicegate.yaml"
     policies.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n")
     if job == "violations":
-        write_event_files(folder.parent / "events", files=1, a_file=5)
+        ship_events(folder.parent / "events", files=1, a_file=5)
         return [job, "--events", str(folder.parent / "events"), "--out", str(folder)]
     more = {
         "audit": ("--policies", str(policies)),
@@ -203,7 +200,7 @@ def test_each_job_ends_when_any_call_to_java_is_interrupted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     activate_session(spark)
-    with count_java_calls() as calls:
+    with java_calls() as calls:
         status = exit_code_of_command(
             *command_arguments(job, kafka_bootstrap, polluted_topic, empty_topic, tmp_path / "whole")
         )
@@ -212,7 +209,7 @@ def test_each_job_ends_when_any_call_to_java_is_interrupted(
 
     given = command_arguments(job, kafka_bootstrap, polluted_topic, empty_topic, tmp_path / "interrupted")
     activate_session(spark)
-    with count_java_calls(int(calls.made * share), moment) as interrupted:
+    with java_calls(int(calls.made * share), moment) as interrupted:
         status = exit_code_of_command(*given)
 
     reported = capsys.readouterr().err

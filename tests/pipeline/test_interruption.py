@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run, summary
-from tests.pipeline.events import write_event_files
+from tests.pipeline.events import ship_events
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.repairs import now_ms
 
@@ -30,14 +30,12 @@ _NOTHING_WRITTEN = (
 _BATCHES_STAY = "complete batches stay. Run the same command again to continue after them"
 
 
-def run_with_signal(
-    is_trigger_reached: Callable[[], object], number: signal.Signals, *arguments: str
-) -> tuple[int, str]:
-    """Return the exit status and the output of a command that gets a signal when `is_trigger_reached` is true. Fails if
-    a process of its session is left.
+def run_with_signal(is_time: Callable[[], object], number: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """Return the exit status and the output of a command that gets a signal when `is_time` is true. Fails if a process
+    of its session is left.
     """
     process = subprocess.Popen(
-        command_killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
+        killed_with_parent([COMMAND, *arguments, "--master", "local[2]"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -45,7 +43,7 @@ def run_with_signal(
         env=ENVIRONMENT,
     )
     try:
-        eventually(lambda: is_trigger_reached() or process.poll() is not None, 400, "the moment to interrupt it")
+        eventually(lambda: is_time() or process.poll() is not None, 400, "the moment to interrupt it")
         process.send_signal(number)
         message = process.communicate(timeout=120)[0]
         eventually(lambda: not _in_session(process.pid), 30, "the end of all its processes")
@@ -78,11 +76,9 @@ def large_topic(kafka_bootstrap: str) -> str:
     return large_partition(kafka_bootstrap, now_ms())
 
 
-def test_interruption_before_session_start_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        command_killed_with_parent(
-            [COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]
-        ),
+        killed_with_parent([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
         stderr=subprocess.PIPE,
         text=True,
         env=ENVIRONMENT,
@@ -118,7 +114,7 @@ def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
     assert not list((out / ".running").glob("*"))
 
 
-def test_interrupted_repair_continues_when_command_is_repeated(
+def test_a_repair_that_writes_continues_with_the_same_command(
     large_topic: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -142,8 +138,8 @@ def test_interrupted_repair_continues_when_command_is_repeated(
     assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large_topic, *clean)
 
 
-def test_interrupted_violations_follow_completes_its_batch(tmp_path: Path) -> None:
-    count = write_event_files(tmp_path / "shipped", files=3, a_file=5)
+def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:
+    count = ship_events(tmp_path / "shipped", files=3, a_file=5)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))
     follow = ("--follow", "--every-seconds", "1")

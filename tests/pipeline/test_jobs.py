@@ -44,7 +44,7 @@ def repaired_topic(
     return folder
 
 
-def drop_time_fields(reported: dict[str, Any]) -> dict[str, Any]:
+def without_moments(reported: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in json.loads(json.dumps(reported)).items() if key not in MOMENTS}
 
 
@@ -63,7 +63,7 @@ def test_profile_as_a_function_and_as_a_command_have_equal_results(
     assert found.warnings == ()
     damage = found.summary["topics"][polluted_topic.topic]["damage"]
     assert {kind: count for kind, count in damage.items() if count} == polluted_topic.counts
-    assert drop_time_fields(found.summary) == drop_time_fields(summary(tmp_path / "theirs"))
+    assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
     assert summary(tmp_path / "ours") == json.loads(json.dumps(found.summary))
     assert sorted_rows(found.hours) == sorted_rows(spark.read.parquet(str(tmp_path / "theirs" / "hours")))
     assert (tmp_path / "ours" / "report.html").exists()
@@ -97,7 +97,7 @@ def test_audit_as_a_function_and_as_a_command_have_equal_results(
     assert isinstance(found, Audit)
     rejected = found.summary["topics"][polluted_topic.topic]["verdicts"]["reject"]
     assert rejected["bad_records"] == sum(polluted_topic.counts.values())
-    assert drop_time_fields(found.summary) == drop_time_fields(summary(tmp_path / "theirs"))
+    assert without_moments(found.summary) == without_moments(summary(tmp_path / "theirs"))
     for name in ("batches", "findings", "rehearsed", "samples", "missing"):
         assert sorted_rows(getattr(found, name)) == sorted_rows(spark.read.parquet(str(tmp_path / "theirs" / name))), (
             name
@@ -106,7 +106,7 @@ def test_audit_as_a_function_and_as_a_command_have_equal_results(
     assert reported == (sum(polluted_topic.counts.values()) // RECORDS, sum(polluted_topic.counts.values()))
 
 
-def test_function_and_command_make_equal_repair_plans_and_function_writes_plan(
+def test_repair_plans_equal_those_of_the_command_and_are_then_written(
     spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path: Path
 ) -> None:
     damaged, to = sum(polluted_topic.counts.values()), "{topic}-mended"
@@ -184,7 +184,7 @@ def test_results_are_immutable(spark: SparkSession) -> None:
         found.summary = {}
 
 
-def test_package_import_needs_no_spark_and_submodules_do_not_hide_functions() -> None:
+def test_the_package_is_imported_without_spark_and_its_names_stay_functions() -> None:
     program = (
         "import sys\n"
         "import sluicegate.pipeline\n"

@@ -23,7 +23,7 @@ TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(NEAR_BOUNDS) | st.int
 
 @given(st.lists(TIMES, min_size=1, max_size=50))
 def test_timestamp_kinds_of_arrays_equal_those_of_single_timestamps(times: list[int]) -> None:
-    found = TimestampKinds(NOW).classify_timestamps(np.array(times, np.int64))
+    found = TimestampKinds(NOW).kinds_of(np.array(times, np.int64))
 
     for time, kind in zip(times, found.tolist(), strict=True):
         if time <= 0:

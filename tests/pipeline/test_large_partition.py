@@ -13,18 +13,18 @@ from sluicegate.config.loading import load
 from sluicegate.pipeline.jobs.audit import job as auditing
 from sluicegate.pipeline.jobs.audit import partitions as validated_partitions
 from sluicegate.pipeline.jobs.audit.findings import RowKind
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile import job as profiling
 from sluicegate.pipeline.jobs.profile.cells import HOURS
 from sluicegate.pipeline.jobs.repair import job as repairing
 from sluicegate.pipeline.jobs.repair import listing, survey
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify import job as verifying
 from sluicegate.pipeline.jobs.verify import records as verified_records
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source import chunks
 from sluicegate.pipeline.source.chunks import cut_ranges
-from sluicegate.pipeline.source.tasks import max_task_count
+from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.large_partition import large_partition
@@ -63,19 +63,19 @@ def results_by_number_of_tasks(work: Callable[[], Any]) -> tuple[Any, Any]:
     """Return the results with one task for each partition and with several."""
     with pytest.MonkeyPatch.context() as patch:
         for module in CUTTING:
-            patch.setattr(module, "max_task_count", lambda _spark: 1)
+            patch.setattr(module, "tasks_at_most", lambda _spark: 1)
         in_one = work()
     return in_one, work()
 
 
-def sorted_table_rows(results: Results, table: str) -> list[Any]:
+def rows_of(results: Results, table: str) -> list[Any]:
     return sorted(map(str, results.read_table(table).collect()))
 
 
 def test_a_large_partition_is_cut_into_several_chunks(spark: SparkSession, kafka_bootstrap: str, topic: str) -> None:
     (whole,) = Topics(kafka_bootstrap, (topic,)).ranges()
 
-    (its,) = cut_ranges([whole], max_task_count(spark))
+    (its,) = cut_ranges([whole], tasks_at_most(spark))
 
     assert whole.size > 250_000
     assert len(its) > 2
@@ -88,7 +88,7 @@ def test_profile_has_equal_results_in_one_task_and_in_several(
 
     def run_job() -> Any:
         summary = profiling.profile(spark, Topics(kafka_bootstrap, (topic,)), results, NOW, HOUR, HOUR)
-        return summary, sorted_table_rows(results, HOURS)
+        return summary, rows_of(results, HOURS)
 
     in_one, in_several = results_by_number_of_tasks(run_job)
 
@@ -107,16 +107,8 @@ def test_audit_has_equal_results_in_one_task_and_in_several(
     config = load(read_file(file), {}).config
 
     def run_job() -> Any:
-        asked = (
-            Topics(kafka_bootstrap, (topic,)),
-            results,
-            config,
-            policies_for_stored_records(config, {}),
-            NOW,
-            None,
-            3,
-        )
-        return auditing.audit(spark, *asked), {what: sorted_table_rows(results, what.value) for what in RowKind}
+        asked = Topics(kafka_bootstrap, (topic,)), results, config, policies_of(config, {}), NOW, None, 3
+        return auditing.audit(spark, *asked), {what: rows_of(results, what.value) for what in RowKind}
 
     in_one, in_several = results_by_number_of_tasks(run_job)
 
@@ -124,19 +116,13 @@ def test_audit_has_equal_results_in_one_task_and_in_several(
     assert in_several[0]["samples"]
 
 
-def test_repair_plan_has_equal_changes_in_one_task_and_in_several(
-    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
-) -> None:
-    topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, RepairRules(NOW, HOUR)
+def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+    topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, Rules(NOW, HOUR)
 
     def run_job() -> Any:
         results = Results(spark, str(tmp_path))
         plan = repairing.write_plan(spark, topics, results, targets, rules)
-        return (
-            plan.as_json(),
-            repairing.list_changes(spark, topics, results, plan),
-            sorted_table_rows(results, repairing.REPAIRS),
-        )
+        return plan.as_json(), repairing.list_changes(spark, topics, results, plan), rows_of(results, repairing.REPAIRS)
 
     in_one, in_several = results_by_number_of_tasks(run_job)
 
@@ -154,7 +140,7 @@ def test_verify_has_equal_results_in_one_task_and_in_several(
     def run_job(target: str) -> Any:
         results = Results(spark, str(tmp_path))
         summary = verifying.verify(spark, Topics(kafka_bootstrap, (topic,)), target, results, NOW)
-        return summary, [] if summary["same"] else sorted_table_rows(results, verifying.DIFFERENCES)
+        return summary, [] if summary["same"] else rows_of(results, verifying.DIFFERENCES)
 
     in_one, in_several = results_by_number_of_tasks(lambda: run_job(other))
     itself = run_job(topic)

@@ -34,7 +34,7 @@ def unit_bounds() -> list[int]:
     """Return the numbers on both sides of each unit's limits, which are found by bisection with the function itself."""
     found = []
     for unit in ODD_UNITS:
-        if not unit.is_date_in_digits:
+        if not unit.is_written_out:
             for edge in (788_918_400_000, NOW + 3650 * DAY):
                 low, high = 1, 2**63 - 1
                 while low < high:

@@ -16,8 +16,8 @@ from sluicegate.pipeline.kafka.connection import ClusterLoginRejected
 from sluicegate.pipeline.kafka.settings import client_settings
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.proxy.cluster.broker_client import BrokerClient, ProxyLoginRejected, ask_any_broker
-from sluicegate.proxy.network.tls.contexts import TlsContext, tls_context_for_server
+from sluicegate.proxy.cluster.broker_client import BrokerClient, OwnLoginRejected, ask_any_broker
+from sluicegate.proxy.network.tls.contexts import TlsContext, context_for_server
 from tests.broker.kafka import Kafka
 from tests.integration.secure_brokers import MECHANISMS, TOPIC, GuardedBroker, client_login
 from tests.pipeline.bearers import CLIENT, SECRET, ScriptedTokenEndpoint, bearer_broker, token_endpoint, unsecured_token
@@ -38,7 +38,7 @@ def bearer_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         kafka.stop()
 
 
-async def list_topics_as_proxy(bootstrap: str, sasl: Sasl, tls: TlsContext | None = None) -> list[str]:
+async def topics_for_proxy(bootstrap: str, sasl: Sasl, tls: TlsContext | None = None) -> list[str]:
     """Return the topics that the proxy sees with this login."""
     host, _, port = bootstrap.partition(",")[0].rpartition(":")
     address = HostPort(host, int(port))
@@ -52,7 +52,7 @@ async def list_topics_as_proxy(bootstrap: str, sasl: Sasl, tls: TlsContext | Non
     return found
 
 
-def list_topics_as_pipeline(bootstrap: str, settings: dict[str, str]) -> list[str]:
+def topics_for_pipeline(bootstrap: str, settings: dict[str, str]) -> list[str]:
     """Return the topics that the pipeline sees with this login."""
     host, _, port = bootstrap.partition(",")[0].rpartition(":")
     with KafkaCluster([(host, int(port))], client_settings(settings), timeout_seconds=5) as cluster:
@@ -64,7 +64,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     guarded: GuardedBroker, mechanism: str
 ) -> None:
     ca_file = str(guarded.authority.file)
-    tls = tls_context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
+    tls = context_for_server("upstream.tls", UpstreamTls(ca_file=ca_file))
     bootstrap = guarded.kafka.bootstrap
 
     def sasl_section(password: str) -> Sasl:
@@ -73,12 +73,12 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     def login_settings(password: str) -> dict[str, str]:
         return client_login("alice", password, mechanism) | {"ssl.ca.location": ca_file}
 
-    assert TOPIC in await list_topics_as_proxy(bootstrap, sasl_section("secret"), tls)
-    assert TOPIC in list_topics_as_pipeline(bootstrap, login_settings("secret"))
-    with pytest.raises(ProxyLoginRejected) as of_proxy:
-        await list_topics_as_proxy(bootstrap, sasl_section("planted"), tls)
+    assert TOPIC in await topics_for_proxy(bootstrap, sasl_section("secret"), tls)
+    assert TOPIC in topics_for_pipeline(bootstrap, login_settings("secret"))
+    with pytest.raises(OwnLoginRejected) as of_proxy:
+        await topics_for_proxy(bootstrap, sasl_section("planted"), tls)
     with pytest.raises(ClusterLoginRejected) as of_pipeline:
-        list_topics_as_pipeline(bootstrap, login_settings("planted"))
+        topics_for_pipeline(bootstrap, login_settings("planted"))
 
     reasons = [str(of_proxy.value).rpartition(": ")[2], str(of_pipeline.value).rpartition(": ")[2]]
     assert reasons[0] == reasons[1]
@@ -86,15 +86,13 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     assert "planted" not in f"{of_proxy.value} {of_pipeline.value}"
 
 
-async def test_unsupported_mechanism_error_lists_supported_mechanisms(bearer_kafka: Kafka) -> None:
+async def test_a_mechanism_that_the_broker_lacks_is_named_with_the_others(bearer_kafka: Kafka) -> None:
     words = "the broker offers OAUTHBEARER, not PLAIN"
 
-    with pytest.raises(ProxyLoginRejected, match=words):
-        await list_topics_as_proxy(
-            bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p"))
-        )
+    with pytest.raises(OwnLoginRejected, match=words):
+        await topics_for_proxy(bearer_kafka.bootstrap, Sasl(mechanism="PLAIN", username="u", password=SecretText("p")))
     with pytest.raises(ClusterLoginRejected, match=words):
-        list_topics_as_pipeline(
+        topics_for_pipeline(
             bearer_kafka.bootstrap, client_login("u", "p") | {"security.protocol": "sasl_plaintext"}
         )  # fmt: skip
 
@@ -115,11 +113,11 @@ def _oauth(endpoint: ScriptedTokenEndpoint) -> tuple[Sasl, dict[str, str]]:
 async def test_a_token_of_an_endpoint_is_accepted(bearer_kafka: Kafka, endpoint: ScriptedTokenEndpoint) -> None:
     sasl, settings = _oauth(endpoint)
 
-    assert isinstance(await list_topics_as_proxy(bearer_kafka.bootstrap, sasl), list)
-    assert isinstance(list_topics_as_pipeline(bearer_kafka.bootstrap, settings), list)
+    assert isinstance(await topics_for_proxy(bearer_kafka.bootstrap, sasl), list)
+    assert isinstance(topics_for_pipeline(bearer_kafka.bootstrap, settings), list)
 
 
-async def test_rejected_token_is_replaced_by_new_token_from_endpoint(bearer_kafka: Kafka) -> None:
+async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_kafka: Kafka) -> None:
     """For the broker the first token has expired, although the endpoint reports a lifetime of an hour."""
     lasts = iter((-60.0, 3600.0, -60.0, 3600.0))
 
@@ -128,12 +126,12 @@ async def test_rejected_token_is_replaced_by_new_token_from_endpoint(bearer_kafk
 
     with token_endpoint(made=make_short_token) as endpoint:
         sasl, settings = _oauth(endpoint)
-        with pytest.raises(ProxyLoginRejected, match="invalid_token"):
-            await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
-        await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
+        with pytest.raises(OwnLoginRejected, match="invalid_token"):
+            await topics_for_proxy(bearer_kafka.bootstrap, sasl)
+        await topics_for_proxy(bearer_kafka.bootstrap, sasl)
         with pytest.raises(ClusterLoginRejected, match="invalid_token"):
-            list_topics_as_pipeline(bearer_kafka.bootstrap, settings)
-        list_topics_as_pipeline(bearer_kafka.bootstrap, settings)
+            topics_for_pipeline(bearer_kafka.bootstrap, settings)
+        topics_for_pipeline(bearer_kafka.bootstrap, settings)
 
         assert len(endpoint.given) == 4
 
@@ -144,12 +142,12 @@ async def test_a_token_in_a_file_that_has_expired_is_not_sent(bearer_kafka: Kafk
     settings = _oauth(ScriptedTokenEndpoint(url=file.as_uri()))[1]
     sasl = Sasl(mechanism="OAUTHBEARER", token_file=str(file))
 
-    with pytest.raises(ProxyLoginRejected, match=words):
-        await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
+    with pytest.raises(OwnLoginRejected, match=words):
+        await topics_for_proxy(bearer_kafka.bootstrap, sasl)
     with pytest.raises(ClusterLoginRejected, match=words):
-        list_topics_as_pipeline(bearer_kafka.bootstrap, settings)
+        topics_for_pipeline(bearer_kafka.bootstrap, settings)
 
     file.write_text(unsecured_token())
-    await list_topics_as_proxy(bearer_kafka.bootstrap, sasl)
+    await topics_for_proxy(bearer_kafka.bootstrap, sasl)
     assert urlsplit(settings["sasl.oauthbearer.token.endpoint.url"]).scheme == "file"
-    list_topics_as_pipeline(bearer_kafka.bootstrap, settings)
+    topics_for_pipeline(bearer_kafka.bootstrap, settings)

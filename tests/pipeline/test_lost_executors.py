@@ -18,7 +18,7 @@ _BATCHES = 150
 NOW_MS = time.time_ns() // 1_000_000
 
 
-def run_jobs_in_process(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -> list[Any]:
+def results_by(master: str, bootstrap: str, topic: str, folder: Path, *jobs: str) -> list[Any]:
     """Return the results of each job, undisturbed and disturbed."""
     command = [sys.executable, "-m", "tests.pipeline.lost_executors", master]
     ended = subprocess.run(
@@ -38,9 +38,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
     topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES)
     jobs = ("profile", "audit", "plan", "write", "verify", "watch", "replay")
 
-    *message, watched, replayed = run_jobs_in_process(
-        "local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs
-    )
+    *message, watched, replayed = results_by("local-cluster[2,1,1024]", kafka_bootstrap, topic, tmp_path, *jobs)
 
     assert [each["job"] for each in message] == ["profile", "audit", "plan", "verify"]
     for each in message:
@@ -60,7 +58,7 @@ def test_each_job_survives_a_lost_executor_with_equal_results(kafka_bootstrap: s
 def test_extract_and_violations_survive_a_lost_executor(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = large_partition(kafka_bootstrap, NOW_MS, _BATCHES, every=_BATCHES + 1)  # extract needs valid records
 
-    message = run_jobs_in_process("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
+    message = results_by("standalone", kafka_bootstrap, topic, tmp_path, "extract", "violations")
 
     assert [each["job"] for each in message] == ["extract", "violations"]
     for each in message:

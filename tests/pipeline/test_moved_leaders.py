@@ -18,7 +18,7 @@ from tests.broker.fixtures import run_kafka
 from tests.broker.kafka import Kafka, Node
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.pipeline.disturbed import disturb_when, tasks_running
+from tests.pipeline.disturbed import disturb_once, tasks_running
 from tests.pipeline.large_partition import large_partition
 from tests.pipeline.polluted import HOUR, UNLIMITED
 from tests.wire.raw_client import RawClient
@@ -82,7 +82,7 @@ def test_a_job_survives_the_restart_of_a_leader(
         cluster.kill(leader)
         cluster.start_node(leader)
 
-    with disturb_when(tasks_running(spark), kill_and_start):
+    with disturb_once(tasks_running(spark), kill_and_start):
         disturbed = work()
 
     assert disturbed == as_it_is

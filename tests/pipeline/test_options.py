@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.pipeline.kafka.settings import BadSetting, client_settings, read_settings
-from sluicegate.pipeline.source.arrow import UnknownColumn, parse_columns
+from sluicegate.pipeline.source.arrow import UnknownColumn, columns_named
 from sluicegate.pipeline.source.bounds import BadOption
 from sluicegate.pipeline.source.options import source_options
 
@@ -43,7 +43,7 @@ def test_invalid_options_are_reported(given: dict[str, str], output: str) -> Non
 
 def test_an_unknown_column_is_reported() -> None:
     with pytest.raises(UnknownColumn, match="did you mean value_size"):
-        parse_columns("offset,value_sise")
+        columns_named("offset,value_sise")
 
 
 @pytest.mark.parametrize(

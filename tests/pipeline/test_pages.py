@@ -46,21 +46,21 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 
 @needs_chromium
-def test_repair_report_columns_fit_in_1100_pixels(tmp_path: Path) -> None:
+def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
     changes = [change_row(0), change_row(1, damage="future", solved=False, reason="left unchanged: it may be valid")]
     of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
     pages = Pages()
     repair_report.write_report(pages, summary | {"obstacles": [], "warnings": [], "keep": [], "rewrite": []}, NOW)
 
-    rooms = measure_table_widths(pages, tmp_path)
+    rooms = tables_in(pages, tmp_path)
 
     assert len(rooms) == 1
     assert all(table <= room for table, room in rooms), rooms
 
 
 @needs_chromium
-def test_violations_report_columns_fit_in_1100_pixels(tmp_path: Path) -> None:
+def test_all_columns_of_violations_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
     client = "rdkafka-payments-reconciliation-worker-7f9c4d5b6-x2x9q"
     pages = Pages()
 
@@ -68,12 +68,12 @@ def test_violations_report_columns_fit_in_1100_pixels(tmp_path: Path) -> None:
         pages, violations_summary(offender_row(client, "orders.eu.checkout"), offender_row(None)), NOW
     )
 
-    rooms = measure_table_widths(pages, tmp_path)
+    rooms = tables_in(pages, tmp_path)
     assert len(rooms) == 1
     assert all(table <= room for table, room in rooms), rooms
 
 
-def measure_table_widths(pages: Pages, folder: Path) -> list[tuple[float, float]]:
+def tables_in(pages: Pages, folder: Path) -> list[tuple[float, float]]:
     """Return the width of each table and the width that is available to it."""
     assert CHROMIUM is not None
     page = folder / "report.html"

@@ -19,19 +19,19 @@ from sluicegate.pipeline.jobs.audit.partition_validator import (
     batch_as_sent,
 )
 from sluicegate.pipeline.jobs.audit.partitions import append_time_lookup
-from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import policies_of
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import StoredBatch, stored_batches
-from sluicegate.pipeline.runs.moments import BadMoment, parse_moment
+from sluicegate.pipeline.runs.moments import BadMoment, moment_from
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.records.record_batch import RecordBatch
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.rule import Mode, NamedRule, Outage, Part, RuledRecord
 from sluicegate.validation.rules.rule_set import RuleSet
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 from tests.framing.cases import AMBIGUOUS, UNREADABLE
 from tests.integration.topics import create_topic
 from tests.validation.rules.inline_rule import InlineRule
@@ -81,8 +81,8 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
-def test_expression_error_is_reported_as_violation_of_the_record(value: bytes | None) -> None:
-    rules = RuleSet([NamedRule("mail", RequireTrueExpression("value.email.matches('.+@.+')"))])
+def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | None) -> None:
+    rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
     validated = audit.validate(stored_batch(batch([Rec(NOW, b"k", value), Rec(NOW, b"k", b'{"email": "a@b"}')])), NOW)
@@ -91,7 +91,7 @@ def test_expression_error_is_reported_as_violation_of_the_record(value: bytes | 
     assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
 
 
-def test_compaction_gaps_cause_no_findings_and_stored_offsets_are_reported() -> None:
+def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> None:
     whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
     policy = TopicPolicy(compacted=True)
     findings = AuditFindings(OF, samples=5)
@@ -128,7 +128,7 @@ def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict:
     assert report == ([] if verdict == "unchecked" else [(verdict, "timestamp_in_future", 1)])
 
 
-def test_compaction_offset_gaps_cause_no_violation() -> None:
+def test_offset_gaps_of_compaction_violate_nothing() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
     each = stored_batch(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
@@ -173,7 +173,7 @@ def test_values_of_glues_serializers_are_validated_by_the_schemas_of_a_folder(tm
         "topics: [{match: t, rules: ["
         "{name: shape, value: {schema: {registry: main, format: json}}, cel: 'value.a > 1'}]}]\n"
     )
-    policies = pickle.loads(pickle.dumps(policies_for_stored_records(load_config_text(text).config, {})))
+    policies = pickle.loads(pickle.dumps(policies_of(load_text(text).config, {})))
     pack = zlib.compress if compression else bytes
     values = [
         bytes([3, compression]) + version.bytes + pack(value) for value in (b'{"a": 2}', b'{"b": 2}', b'{"a": 1}')
@@ -193,7 +193,7 @@ class _Down(InlineRule):
         raise Outage("registry main is unavailable: no route")
 
 
-def test_rule_outage_raises_an_error_instead_of_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_validator, "TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
@@ -225,11 +225,11 @@ def test_a_batchs_append_time_is_between_the_surrounding_known_append_times(last
         ("2026-01-01T01:00:00+01:00", 1_767_225_600_000),
     ],
 )
-def test_parses_moment_as_iso_time_or_relative_time(text: str, found: int) -> None:
-    assert parse_moment(text, NOW) == found
+def test_a_moment_is_an_iso_time_or_a_time_ago(text: str, found: int) -> None:
+    assert moment_from(text, NOW) == found
 
 
 @pytest.mark.parametrize("text", ["yesterday", "", "12", "2026-13-01", "9" * 30])
 def test_an_invalid_moment_is_reported(text: str) -> None:
     with pytest.raises(BadMoment, match="--as-of: expected now, a date"):
-        parse_moment(text, NOW)
+        moment_from(text, NOW)

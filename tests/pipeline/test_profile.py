@@ -26,7 +26,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def profile_one_topic(
+def profile_of(
     spark: SparkSession, bootstrap: str, folder: Path, topic: str, before_max_ms: int | None = None
 ) -> dict[str, Any]:
     results = Results(spark, str(folder))
@@ -47,7 +47,7 @@ def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms()).write(batches=200, span_ms=5 * HOUR)
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, polluted.topic)
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
 
     assert found["records"] == polluted.records
     assert found["damage"] == expected_counts(polluted)
@@ -68,7 +68,7 @@ def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
 
 
 @pytest.mark.long
-def test_time_ahead_of_its_append_is_possibly_future_even_if_now_in_the_past(
+def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """The topic may have been written a week ago, or now with times of a week ago. The stored records do not show
@@ -76,18 +76,18 @@ def test_time_ahead_of_its_append_is_possibly_future_even_if_now_in_the_past(
     week_ago = now_ms() - 7 * DAY
     polluted = Polluter(kafka_bootstrap, week_ago).write(batches=100, span_ms=5 * HOUR)
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, polluted.topic)
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)
 
     assert found["damage"] == expected_counts(polluted) | {"future": 0}
     assert found["damage_at_most"]["future"] == polluted.counts["future"]
 
 
-def test_profile_counts_do_not_depend_on_number_of_tasks(
+def test_a_profile_in_several_tasks_has_the_figures_of_one(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=120, span_ms=DAY, every=3)
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, polluted.topic)  # one batch spans two tasks
+    found = profile_of(spark, kafka_bootstrap, tmp_path, polluted.topic)  # one batch spans two tasks
 
     assert found["records"] == polluted.records
     assert found["damage"] == expected_counts(polluted)
@@ -105,8 +105,8 @@ def test_late_records_count_as_past_only_with_a_maximum_age(
             late = [Rec(now - 3 * DAY + i * 60_000)] if i % 10 == 5 else []
             client.produce(9, [topic_data(topic, (0, batch([*on_time, *late], LZ4)))])
 
-    assert profile_one_topic(spark, kafka_bootstrap, tmp_path / "a", topic)["damage"]["past"] == 0
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path / "b", topic, before_max_ms=HOUR)["damage"]
+    assert profile_of(spark, kafka_bootstrap, tmp_path / "a", topic)["damage"]["past"] == 0
+    found = profile_of(spark, kafka_bootstrap, tmp_path / "b", topic, before_max_ms=HOUR)["damage"]
 
     assert found == dict.fromkeys(found, 0) | {"past": 5}
 
@@ -134,7 +134,7 @@ def test_implausible_timestamps_have_their_likely_unit_named(
             data = batch([Rec(t) for t in times], producer_id=producer, producer_epoch=0, base_sequence=0)
             client.produce(9, [topic_data(topic, (0, data))])
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, topic)
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
 
     assert {damage: count for damage, count in found["damage"].items() if count} == {"future": 2, "implausible": 3 + 4}
     assert found["likely_units"] == {name: count for count, name in enumerate(ODD, 2)}
@@ -158,7 +158,7 @@ def test_a_producer_that_mixes_units_has_each_of_them_counted(
         client.produce(9, [topic_data(topic, (0, batch([Rec(now - HOUR)] * 50)))])
         client.produce(9, [topic_data(topic, (0, batch(mixed, producer_id=7, producer_epoch=0, base_sequence=0)))])
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, topic)
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
 
     assert found["likely_units"] == dict.fromkeys(units, 100)
 
@@ -166,7 +166,7 @@ def test_a_producer_that_mixes_units_has_each_of_them_counted(
 def test_profiles_an_empty_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED)
 
-    found = profile_one_topic(spark, kafka_bootstrap, tmp_path, topic)
+    found = profile_of(spark, kafka_bootstrap, tmp_path, topic)
 
     assert found["records"] == 0
     assert found["timestamp_min"] is None

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.writing.progress import WriteProgress, read_progress
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_in
 
 OF = TopicPartition("orders", 0)
 STORED = WriteProgress(7, 3, "plan").committed(OF).metadata
@@ -48,11 +48,11 @@ def test_progress_is_read_although_surplus_bytes_follow_the_metadata(after: str)
     """librdkafka copies metadata without a terminating zero, which the Python client expects."""
     consumer = CommittedOffsets([STORED + after])
 
-    assert read_progress(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
 
 
-def test_undecodable_progress_metadata_is_read_again() -> None:
+def test_metadata_that_cannot_be_decoded_are_read_again() -> None:
     consumer = CommittedOffsets([None, None, STORED])
 
-    assert read_progress(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
+    assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
     assert consumer.asked == 3

@@ -34,15 +34,15 @@ def sparks_own(spark: SparkSession, bootstrap: str, topic: str, **options: Any) 
     return reader.options(**{"includeHeaders": "true", "kafka.isolation.level": "read_committed"} | options).load()
 
 
-def collect_sorted_rows(frame: DataFrame) -> list[Row]:
+def rows_of(frame: DataFrame) -> list[Row]:
     return sorted(frame.collect(), key=lambda row: (row["topic"], row["partition"], row["offset"]))
 
 
-def rows_from_both_sources(spark: SparkSession, bootstrap: str, topic: str) -> tuple[list[Row], list[Row]]:
+def rows_of_both(spark: SparkSession, bootstrap: str, topic: str) -> tuple[list[Row], list[Row]]:
     theirs = sparks_own(spark, bootstrap, topic).withColumn("timestamp", _in_ms())
-    return collect_sorted_rows(
-        read_raw_source(spark, bootstrap, topic).selectExpr(*OURS.split(", "))
-    ), collect_sorted_rows(theirs.selectExpr(*COMPARED.split(", ")))
+    return rows_of(read_raw_source(spark, bootstrap, topic).selectExpr(*OURS.split(", "))), rows_of(
+        theirs.selectExpr(*COMPARED.split(", "))
+    )
 
 
 def _in_ms() -> Any:
@@ -74,7 +74,7 @@ def test_a_healthy_topic_has_the_rows_that_sparks_own_source_gives(
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     send_records(kafka_bootstrap, topic, 1000, codec)
 
-    ours, theirs = rows_from_both_sources(spark, kafka_bootstrap, topic)
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert len(ours) == 1000
     assert ours == theirs
@@ -96,7 +96,7 @@ def test_aborted_records_are_skipped(spark: SparkSession, kafka_bootstrap: str) 
             producer.commit_transaction()
     send_records(kafka_bootstrap, topic, 30)
 
-    ours, theirs = rows_from_both_sources(spark, kafka_bootstrap, topic)
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
 
     assert len(ours) == 180
     assert ours == theirs
@@ -128,7 +128,7 @@ def test_small_partitions_share_tasks_and_keep_their_order(spark: SparkSession, 
     topic = create_topic(kafka_bootstrap, UNVALIDATED, 66)
     send_records(kafka_bootstrap, topic, 66 * 5, partitions=66)
 
-    ours, theirs = rows_from_both_sources(spark, kafka_bootstrap, topic)
+    ours, theirs = rows_of_both(spark, kafka_bootstrap, topic)
     shared = read_raw_source(spark, kafka_bootstrap, topic, columns="partition,offset")
     in_order = shared.collect()
 
@@ -153,8 +153,8 @@ def test_reads_the_rows_between_given_offsets_in_small_tasks(spark: SparkSession
     theirs = sparks_own(spark, kafka_bootstrap, topic, **bounds).select("topic", "partition", "offset")
 
     assert ours.rdd.getNumPartitions() >= 10
-    assert len(collect_sorted_rows(ours)) == 83 + 250 + 1
-    assert collect_sorted_rows(ours) == collect_sorted_rows(theirs)
+    assert len(rows_of(ours)) == 83 + 250 + 1
+    assert rows_of(ours) == rows_of(theirs)
 
 
 @pytest.mark.long
@@ -189,7 +189,7 @@ def test_a_stream_resumes_at_its_checkpoint(spark: SparkSession, kafka_bootstrap
     send_records(kafka_bootstrap, topic, 300)
     run()
 
-    found = collect_sorted_rows(spark.read.parquet(str(tmp_path / "out")))
+    found = rows_of(spark.read.parquet(str(tmp_path / "out")))
     assert batches >= 4
     assert [(row.partition, row.offset) for row in found] == [(p, o) for p in range(3) for o in range(300)]
 

@@ -16,17 +16,17 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline import plan_repair, repair
 from sluicegate.pipeline.jobs.repair import job
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.repair.plan import make_plan
-from sluicegate.pipeline.jobs.repair.target import _collisions, repair_group_name
+from sluicegate.pipeline.jobs.repair.target import _collisions, group_of
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import kill_command_when, run, summary
+from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import HOUR, UNLIMITED, Polluter
-from tests.pipeline.repairs import repair_topic, timestamps_by_value, verify_clean_topic
+from tests.pipeline.repairs import repair_topic, times_in, verify_clean_topic
 from tests.pipeline.sparks_own import needs_sparks_own
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
@@ -52,7 +52,7 @@ def test_sparks_own_source_reads_a_clean_topic(spark: SparkSession, kafka_bootst
 
     assert "dry run" in output
     assert output.startswith("0 valid-looking records would change.\n")
-    assert clean not in list_topic_names(kafka_bootstrap)
+    assert clean not in topics_of(kafka_bootstrap)
     assert summary(out)["topics"][polluted.topic]["repaired"] == polluted.counts
 
     run("repair", *about, "--out", str(out), "--apply")
@@ -100,7 +100,7 @@ def test_a_killed_repair_loses_and_repeats_no_record(spark: SparkSession, kafka_
     clean = f"{topic}-clean"
     repair = ("repair", "--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"), "--apply")
 
-    kill_command_when(lambda: 0 < sum(repair_progress(kafka_bootstrap, topic, clean)) < records, tmp_path, *repair)
+    kill_once(lambda: 0 < sum(repair_progress(kafka_bootstrap, topic, clean)) < records, tmp_path, *repair)
 
     reached = sum(repair_progress(kafka_bootstrap, topic, clean))
     assert 0 < reached < records
@@ -123,7 +123,7 @@ def test_a_deleted_clean_topic_is_written_again(spark: SparkSession, kafka_boots
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})
     (deleted,) = admin.delete_topics([clean]).values()
     deleted.result(30)
-    eventually(lambda: clean not in list_topic_names(kafka_bootstrap), 30, "the clean topic to be gone")
+    eventually(lambda: clean not in topics_of(kafka_bootstrap), 30, "the clean topic to be gone")
 
     again = repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "second")
 
@@ -152,30 +152,30 @@ def test_a_repair_keeps_and_lists_times_of_a_partition_without_a_clock(
     assert (left["offset"], left["damage"], left["before"]) == (0, "future", ahead)
 
 
-def test_existing_plan_is_reused_only_with_equal_rules(
+def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
-    targets, rules = {polluted.topic: "clean"}, RepairRules(now_ms(), HOUR, frozenset({"zero"}))
+    targets, rules = {polluted.topic: "clean"}, Rules(now_ms(), HOUR, frozenset({"zero"}))
 
     plan = job.write_plan(spark, topics, results, targets, rules)
 
     later = replace(rules, now_ms=rules.now_ms + 5)
-    kept = job.read_existing_plan(results, targets, later)
+    kept = job.kept_plan(results, targets, later)
     assert kept is not None
     assert (kept.rules, [each.source for each in kept.partitions]) == (rules, [each.source for each in plan.partitions])
-    assert job.read_existing_plan(results, targets, replace(later, keep=frozenset())) is None
+    assert job.kept_plan(results, targets, replace(later, keep=frozenset())) is None
     results.write_text(job.PLAN, replace(plan, begun=True).as_json())
     with pytest.raises(job.RepairBegun, match="begun with other"):
-        job.read_existing_plan(results, targets, replace(later, assume_ms=1))
+        job.kept_plan(results, targets, replace(later, assume_ms=1))
     with pytest.raises(job.RepairBegun, match="has already begun in"):
         job.write_plan(spark, topics, results, targets, later)
     with pytest.raises(job.RepairBegun, match=f"is for {polluted.topic} to clean"):
-        job.read_existing_plan(results, {polluted.topic: "other"}, later)
+        job.kept_plan(results, {polluted.topic: "other"}, later)
 
 
-def test_does_not_write_to_topic_with_foreign_records(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", other.topic)
@@ -226,14 +226,14 @@ def test_a_dry_run_reports_a_clean_topic_that_apply_could_not_write(
 
 
 def test_clean_topics_that_collide_with_each_other_are_obstacles() -> None:
-    plan = make_plan([], {"a.b": "a.b-clean", "a_b": "a_b-clean", "c": "c-clean"}, {}, RepairRules(now_ms(), HOUR))
+    plan = make_plan([], {"a.b": "a.b-clean", "a_b": "a_b-clean", "c": "c-clean"}, {}, Rules(now_ms(), HOUR))
 
     (message,) = _collisions(plan.targets.values())
 
     assert message.startswith("a.b-clean and a_b-clean collide")
 
 
-def test_dry_run_reports_obstacles_to_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """One partition has only timestamps of 0, the other is valid."""
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
     with RawClient(kafka_bootstrap) as client:
@@ -250,13 +250,13 @@ def test_dry_run_reports_obstacles_to_apply(spark: SparkSession, kafka_bootstrap
     assert f"This would stop --apply: {reason}" in dry
     assert reason in summary(tmp_path / "a")["obstacles"][0]
     results = Results(spark, str(tmp_path / "a"))
-    plan = job.read_existing_plan(results, {topic: f"{topic}-clean"}, RepairRules(now_ms(), HOUR))
+    plan = job.kept_plan(results, {topic: f"{topic}-clean"}, Rules(now_ms(), HOUR))
     assert plan is not None
     topics = Topics(kafka_bootstrap, (topic,))
     listing = job.list_changes(spark, topics, results, plan)
     with pytest.raises(CannotWriteTopic, match=reason):
         job.write_clean_topics(spark, topics, results, plan, listing)
-    assert f"{topic}-clean" not in list_topic_names(kafka_bootstrap)
+    assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 
     done = repair_topic(spark, kafka_bootstrap, topic, tmp_path / "a", assume_ms=now - HOUR)
 
@@ -264,13 +264,13 @@ def test_dry_run_reports_obstacles_to_apply(spark: SparkSession, kafka_bootstrap
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_rejects_partition_that_differs_from_the_plan(
+def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, away: int
 ) -> None:
     """Whatever the reason is, the partition is not marked as done, so the next run writes it."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
-    plan = job.write_plan(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, RepairRules(now_ms(), HOUR))
+    plan = job.write_plan(spark, topics, results, {polluted.topic: f"t-{polluted.topic}"}, Rules(now_ms(), HOUR))
     listing = job.list_changes(spark, topics, results, plan)
     (whole,) = plan.partitions
     counted = replace(whole.contents, records=whole.contents.records + away)
@@ -286,9 +286,7 @@ def test_rejects_partition_that_differs_from_the_plan(
     )
 
 
-def test_aborted_transaction_of_earlier_run_does_not_block_the_next(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """The previous run ended in its first transaction, which was aborted. So the topic has offsets but no records."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     to = f"{polluted.topic}-clean"
@@ -306,33 +304,33 @@ def test_aborted_transaction_of_earlier_run_does_not_block_the_next(
     assert done["written_by_this_run"] == polluted.records
 
 
-def test_rejects_second_plan_for_a_begun_clean_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=10, span_ms=HOUR)
     repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
 
     with pytest.raises(CannotWriteTopic, match=f"{polluted.topic}-clean was begun by another plan"):
         repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "b", keep=frozenset({"seconds"}))
 
-    clean = timestamps_by_value(spark, kafka_bootstrap, f"{polluted.topic}-clean")
+    clean = times_in(spark, kafka_bootstrap, f"{polluted.topic}-clean")
     assert 0 not in clean.values()
 
 
-def repair_group_of_topic(bootstrap: str, topic: str) -> str | None:
+def group_of_topic(bootstrap: str, topic: str) -> str | None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     (future,) = admin.describe_topics(TopicCollection([topic])).values()
     try:
-        return repair_group_name(topic, str(future.result(30).topic_id))
+        return group_of(topic, str(future.result(30).topic_id))
     except KafkaException:
         return None  # the topic does not exist yet
 
 
-def list_topic_names(bootstrap: str) -> set[str]:
+def topics_of(bootstrap: str) -> set[str]:
     return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=30).topics)
 
 
 def repair_progress(bootstrap: str, topic: str, clean: str) -> list[int]:
     """Return the offset in the source that the repair of each partition has reached."""
-    group = repair_group_of_topic(bootstrap, clean)
+    group = group_of_topic(bootstrap, clean)
     if group is None:
         return [0, 0]
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
@@ -355,26 +353,26 @@ def test_apply_creates_no_topic_if_all_timestamps_are_valid(kafka_bootstrap: str
         assert "Nothing: all timestamps are valid. Even with --apply, no clean topic" in output
         assert "left unchanged" not in output
     assert summary(tmp_path / "out")["applied"] is False
-    assert f"{topic}-clean" not in list_topic_names(kafka_bootstrap)
+    assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 
 
-def test_full_disk_at_start_of_writing_creates_no_topic(
+def test_a_disk_that_is_full_when_the_writing_begins_leaves_no_topic(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     topics, results = Topics(kafka_bootstrap, (polluted.topic,)), Results(spark, str(tmp_path))
     clean = f"{polluted.topic}-clean"
-    plan = job.write_plan(spark, topics, results, {polluted.topic: clean}, RepairRules(now_ms(), HOUR))
+    plan = job.write_plan(spark, topics, results, {polluted.topic: clean}, Rules(now_ms(), HOUR))
     listing = job.list_changes(spark, topics, results, plan)
 
-    def raise_disk_full(results: Results, name: str, text: str) -> None:
+    def is_full(results: Results, name: str, text: str) -> None:
         raise OSError(28, "No space left on device", name)
 
-    monkeypatch.setattr(Results, "create_text", raise_disk_full)
+    monkeypatch.setattr(Results, "create_text", is_full)
     with pytest.raises(OSError, match="No space left"):
         job.write_clean_topics(spark, topics, results, plan, listing)
 
-    assert clean not in list_topic_names(kafka_bootstrap)
+    assert clean not in topics_of(kafka_bootstrap)
     monkeypatch.undo()
     assert (
         sum(each.records for each in job.write_clean_topics(spark, topics, results, plan, listing)) == polluted.records

@@ -16,14 +16,14 @@ from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import Replay, audit, plan_replay, replay
 from sluicegate.pipeline.jobs.replay.listed_records import NoFindings
-from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP, replay_groups_by_topic
+from sluicegate.pipeline.jobs.replay.progress import LISTED_GROUP, groups_of
 from sluicegate.pipeline.source.topic_ids import TopicRecreated
 from sluicegate.pipeline.source.topics import Topics
 from tests.broker.eventually import eventually
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import kill_command_when, run, summary
+from tests.pipeline.commands import kill_once, run, summary
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED
-from tests.pipeline.replays import read_all_records, replay_progress, run_replay
+from tests.pipeline.replays import read_back, replay_progress, run_replay
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -78,7 +78,7 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     )
     file = policy_file(tmp_path, topic, mode="observe")
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
-    before = read_all_records(kafka_bootstrap, topic)
+    before = read_back(kafka_bootstrap, topic)
     out = tmp_path / "out"
     replay = ("replay", "--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = (*replay, "--from-findings", str(found_in), "--out", str(out))
@@ -87,11 +87,11 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
 
     assert output.startswith(f"2 of 3 listed records would be written back, 2 of them corrected: {topic} 2.\n")
     assert "1 remains where it is: timestamp_in_future 1; the table remaining gives the reasons.\n" in output
-    assert read_all_records(kafka_bootstrap, topic) == before
+    assert read_back(kafka_bootstrap, topic) == before
 
     run(*replay, "--headers", "all", "--apply")
 
-    back = read_all_records(kafka_bootstrap, topic)
+    back = read_back(kafka_bootstrap, topic)
     assert [each for each in back if each in before] == before
     zero, one = [each for each in back if each not in before]
     assert (zero.partition, zero.timestamp, zero.key, zero.value) == (0, now + 1, None, None)
@@ -114,10 +114,10 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     again = run(*replay, "--apply", "--json")
 
     assert json.loads(again[again.index("{") : again.rindex("}") + 1])["written_by_this_run"] == 0
-    assert read_all_records(kafka_bootstrap, topic) == back
+    assert read_back(kafka_bootstrap, topic) == back
 
 
-def test_python_functions_replay_audit_findings(
+def test_functions_replay_the_records_of_an_audit(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policy_file(tmp_path, topic)
@@ -134,7 +134,7 @@ def test_python_functions_replay_audit_findings(
     assert isinstance(done, Replay)
     assert (done.summary["written_by_this_run"], done.remaining.count()) == (1, 0)
     assert [row.after for row in done.replays.collect()] == [now]
-    assert [(each.key, each.timestamp) for each in read_all_records(kafka_bootstrap, topic)][-1] == (b"bad", now)
+    assert [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)][-1] == (b"bad", now)
     with pytest.raises(ValueError, match="soon"):
         plan_replay(spark, kafka_bootstrap, topic, tmp_path / "out", file, fix="soon")
 
@@ -153,12 +153,12 @@ def test_a_later_list_replays_only_newer_records_with_a_warning(
     output = run("replay", *about, "--from-findings", str(second), "--out", str(tmp_path / "b"), "--apply")
 
     assert f"{topic}-0: 1 listed records before offset 1 were handled by an earlier replay" in output
-    times = [(each.key, each.timestamp) for each in read_all_records(kafka_bootstrap, topic)]
+    times = [(each.key, each.timestamp) for each in read_back(kafka_bootstrap, topic)]
     written = [(b"first", now), (b"second", now)]
     assert Counter(times) == Counter([*written, *((key, now * NANOSECONDS) for key, _ in written)])
 
 
-def test_audit_lists_exactly_the_bad_records_of_a_batch(
+def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     """There are more bad records than a proxy describes for one request (limits.max_record_errors), by several
@@ -175,7 +175,7 @@ def test_audit_lists_exactly_the_bad_records_of_a_batch(
 
     assert {(row["kept_for"], row["records"]) for row in found["replays"]} == {("rule a", count // 4)}
     assert {(row["kept_for"], row["records"]) for row in found["remaining"]} == {("rule a, b", count // 2)}
-    behind = read_all_records(kafka_bootstrap, topic, 0)[count:]
+    behind = read_back(kafka_bootstrap, topic, 0)[count:]
     assert [each.key for each in behind] == [b"k%d" % i for i in range(2, count, 4)]
     assert {each.value for each in behind} == {b"long"}
 
@@ -193,12 +193,12 @@ def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
     found_in = audit_topic(kafka_bootstrap, topic, file, tmp_path / "validated")
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--policies", str(file), "--fix", "unit")
     replay = ("replay", *about, "--from-findings", str(found_in), "--out", str(tmp_path / "out"), "--apply")
-    (group,) = replay_groups_by_topic(Topics(kafka_bootstrap, (topic,)), LISTED_GROUP).values()
+    (group,) = groups_of(Topics(kafka_bootstrap, (topic,)), LISTED_GROUP).values()
 
-    kill_command_when(lambda: any(replay_progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
+    kill_once(lambda: any(replay_progress(kafka_bootstrap, group, topic, 2)), tmp_path, *replay)
     run(*replay)
 
-    back = read_all_records(kafka_bootstrap, topic)
+    back = read_back(kafka_bootstrap, topic)
     bad = {i for i in range(count) if i % 3}
     corrected = [each for each in back if each.timestamp < now + DAY and int(each.key or b"") % 3]
     assert len(back) == count + len(bad)
@@ -206,7 +206,7 @@ def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
     assert all(each.timestamp == now + int(each.key or b"") for each in corrected)
 
 
-def test_deleted_records_and_invalid_batches_are_listed_as_remaining(
+def test_deleted_records_and_whole_batches_are_left_and_listed(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now = time.time_ns() // 1_000_000
@@ -225,7 +225,7 @@ def test_deleted_records_and_invalid_batches_are_listed_as_remaining(
     remaining = {(row["partition"], row["offset"]): row["reason"] for row in found["remaining_records"]}
     missing = "no_longer_stored"
     assert remaining == {(0, 0): missing, (0, 2): "whole_batch_rejected", (1, 0): missing}
-    assert [each.key for each in read_all_records(kafka_bootstrap, topic, 0)][-1] == b"stays"
+    assert [each.key for each in read_back(kafka_bootstrap, topic, 0)][-1] == b"stays"
     assert found["written_by_this_run"] == 1
 
 
@@ -249,12 +249,12 @@ def test_an_incomplete_or_unrelated_list_is_reported(
     admin.delete_topics([topic])[topic].result(60)
     eventually(lambda: topic not in admin.list_topics().topics, what="the topic to be gone")
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
-    eventually(lambda: can_store_record(kafka_bootstrap, topic), what="a record in the new topic")
+    eventually(lambda: stores_a_record(kafka_bootstrap, topic), what="a record in the new topic")
     with pytest.raises(TopicRecreated, match=rf"have since been deleted and recreated: {topic} .*\. Audit them again"):
         run_replay(spark, kafka_bootstrap, topic, file, tmp_path / "out", findings=listed)
 
 
-def can_store_record(bootstrap: str, topic: str) -> bool:
+def stores_a_record(bootstrap: str, topic: str) -> bool:
     """Return whether a record can be stored, which requires a leader of the topic."""
     with RawClient(bootstrap, timeout=120) as client:
         response = client.produce(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000, b"k")])))])

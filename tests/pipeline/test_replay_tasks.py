@@ -11,16 +11,16 @@ from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
 from sluicegate.config.topics import Fix
 from sluicegate.pipeline.jobs.replay import letters
-from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, LetterValidation
+from sluicegate.pipeline.jobs.replay.decisions import FunctionFails, Validation
 from sluicegate.pipeline.jobs.replay.request import replay_policies
-from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_letters_back
+from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing import transactions
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, WriteSettings
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.replays import read_all_records
+from tests.pipeline.replays import read_back
 
 RECORDS, STUMBLES_AT = 40, 25
 
@@ -52,10 +52,10 @@ class TableLocation:
         text = "upstream: {bootstrap: ['kafka:9092']}\nlisten: {bootstrap: '127.0.0.1:19092'}\n"
         text += "defaults: {message.timestamp.after.max.ms: 1h}\n"
         config = load(read_yaml(text, "sluicegate.yaml"), {}).config
-        validation = LetterValidation(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
+        validation = Validation(replay_policies(config, {}, fix), {self.topic: 2}, by, self.now_ms)
         topics = Topics(self.bootstrap, (self.of.topic,))
-        writing = WriteSettings(self._group, 1 << 20, "lz4", topics, "where they belong")
-        return write_letters_back(plan, validation, Headers.OWN, letters.DeadLetterTopic(topics.options), writing)
+        writing = Writing(self._group, 1 << 20, "lz4", topics, "where they belong")
+        return write_back(plan, validation, Headers.OWN, letters.DeadLetterTopic(topics.options), writing)
 
 
 @pytest.fixture
@@ -72,12 +72,12 @@ UNIT = Fix(timestamp="unit")
 def test_a_repeated_task_resumes_after_its_commit(table: TableLocation) -> None:
     with pytest.raises(FunctionFails, match=f"{table.of} offset {STUMBLES_AT} "):
         table.write(table.plan(), by="tests.pipeline.corrections:raise_for_one_record")
-    before = read_all_records(table.bootstrap, table.topic)
+    before = read_back(table.bootstrap, table.topic)
 
     again = table.write(table.plan(), fix=UNIT)
 
     assert [each.value for each in before] == table.values[:20]
-    back = read_all_records(table.bootstrap, table.topic)
+    back = read_back(table.bootstrap, table.topic)
     assert [each.value for each in back] == table.values
     assert [each.timestamp for each in back] == [table.now_ms + i for i in range(RECORDS)]
     assert {each.partition for each in back} == {1}
@@ -91,7 +91,7 @@ def test_a_replay_task_does_not_write_records_listed_as_remaining(table: TableLo
     table.write(table.plan(remaining=remaining), fix=UNIT)
 
     expected = [value for i, value in enumerate(table.values) if i not in remaining]
-    assert [each.value for each in read_all_records(table.bootstrap, table.topic)] == expected
+    assert [each.value for each in read_back(table.bootstrap, table.topic)] == expected
 
 
 def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLocation) -> None:
@@ -100,23 +100,23 @@ def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLo
     with pytest.raises(CannotWriteTopic, match=f"{table.of}: another replay has continued in the meantime"):
         table.write(table.plan("b"), fix=UNIT)
 
-    assert len(read_all_records(table.bootstrap, table.topic)) == RECORDS
+    assert len(read_back(table.bootstrap, table.topic)) == RECORDS
 
 
-def test_record_that_became_invalid_after_listing_is_not_written(table: TableLocation) -> None:
+def test_a_record_that_became_bad_is_not_written(table: TableLocation) -> None:
     with pytest.raises(
         CannotWriteTopic, match=f"{table.of} offset 0: the record was valid when it was listed, and is no longer: "
     ):
         table.write(table.plan())
 
-    assert read_all_records(table.bootstrap, table.topic) == []
+    assert read_back(table.bootstrap, table.topic) == []
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_rejects_partition_that_differs_from_the_list(table: TableLocation, away: int) -> None:
+def test_a_partition_is_not_done_if_it_differs_from_the_list(table: TableLocation, away: int) -> None:
     with pytest.raises(CannotWriteTopic, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
         table.write(table.plan(records=RECORDS + away), fix=UNIT)
 
     table.write(table.plan(), fix=UNIT)
 
-    assert [each.value for each in read_all_records(table.bootstrap, table.topic)] == table.values
+    assert [each.value for each in read_back(table.bootstrap, table.topic)] == table.values

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from tests.integration.topics import create_topic
 from tests.oracle.kafka_java import ROOT
 from tests.pipeline.commands import run, summary
-from tests.pipeline.events import write_event_files
+from tests.pipeline.events import ship_events
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, Polluter
 from tests.pipeline.replays import quarantining_proxy
 from tests.webui.browser import needs_chromium
@@ -61,7 +61,7 @@ def job_outputs(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) 
         yaml.safe_dump({"upstream": {"bootstrap": [kafka_bootstrap]}, "listen": listen, "defaults": defaults})
     )
     dead = _dead_letters(kafka_bootstrap, tmp_path_factory.mktemp("quarantine"), now)
-    write_event_files(folder / "events", 2, 40)
+    ship_events(folder / "events", 2, 40)
     cluster, topics = ("--bootstrap", kafka_bootstrap), ("--topic", polluter.found.topic, "--topic", crowd)
     arguments: dict[str, tuple[str, ...]] = {
         "profile": (*cluster, *topics, "--policies", str(policies)),
@@ -85,7 +85,7 @@ def _dead_letters(bootstrap: str, folder: Path, now: int) -> tuple[str, Path]:
     kept = quarantining_proxy(bootstrap, folder, {"orders": {}})["orders"]
     kept.proxy.start()
     try:
-        kept.produce_quarantined(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])
+        kept.reject(0, [Rec(now * 1_000_000, b"k", b"v", []), Rec(now + 3 * DAY, b"k", b"v", [])])
     finally:
         kept.proxy.stop()
     return kept.dead, kept.policies(folder, **{"message.timestamp.after.max.ms": HOUR})
@@ -147,7 +147,7 @@ def accessibility_breaches(page: Page) -> list[Any]:
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
 
 
-def test_documentation_page_of_each_job_shows_its_report() -> None:
+def test_the_page_about_each_job_shows_its_report() -> None:
     for job in JOBS:
         picture = ROOT / "docs" / "pictures" / f"report-{job}.png"
         assert picture.is_file()
@@ -155,9 +155,7 @@ def test_documentation_page_of_each_job_shows_its_report() -> None:
 
 
 @needs_chromium
-def test_report_shows_worst_producers_and_sum_of_the_rest(
-    job_outputs: dict[str, tuple[Path, str]], browser: Browser
-) -> None:
+def test_many_producers_are_the_worst_and_the_rest(job_outputs: dict[str, tuple[Path, str]], browser: Browser) -> None:
     page = browser.new_page()
     page.goto((job_outputs["profile"][0] / "report.html").as_uri())
 

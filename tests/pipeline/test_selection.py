@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from sluicegate.pipeline.kafka.cluster import ClusterTopic
-from sluicegate.pipeline.source.topics import BadSelection, TopicSelection, select_exact_names, select_topics
+from sluicegate.pipeline.source.topics import BadSelection, Selection, only_names, selection
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
@@ -86,7 +86,7 @@ def test_all_topics_skips_internal_topics_with_a_warning(cluster_with_topics: To
         (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 accepts"),
     ],
 )
-def test_pattern_without_match_is_rejected_before_the_job_starts(
+def test_a_pattern_without_a_match_ends_before_anything_begins(
     asked: tuple[str, ...], output: str, cluster_with_topics: TopicsInCluster, tmp_path: Path
 ) -> None:
     message = run(
@@ -106,10 +106,10 @@ def test_commands_that_write_reject_topic_patterns(cluster_with_topics: TopicsIn
     assert (
         message == "sluicegate-spark: 'orders-*' is a pattern, but this job takes names: use --topic for each topic\n"
     )
-    assert select_exact_names(["b", "a", "b"]) == TopicSelection(("b", "a"))
+    assert only_names(["b", "a", "b"]) == Selection(("b", "a"))
 
 
-class ClusterWithManyTopics:
+class ManyTopics:
     """A cluster with `count` topics."""
 
     def __init__(self, count: int) -> None:
@@ -119,17 +119,17 @@ class ClusterWithManyTopics:
         return [ClusterTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
 
 
-def test_rejects_more_topics_than_the_limit_of_a_run() -> None:
-    assert len(select_topics(ClusterWithManyTopics(10_000), ["*"]).names) == 10_000
+def test_more_topics_than_a_run_takes_are_rejected() -> None:
+    assert len(selection(ManyTopics(10_000), ["*"]).names) == 10_000
     with pytest.raises(BadSelection, match=r"10,001 topics match, and the limit for one run is 10,000: use narrower"):
-        select_topics(ClusterWithManyTopics(10_001), ["orders-*"])
+        selection(ManyTopics(10_001), ["orders-*"])
     with pytest.raises(BadSelection) as raised:
-        select_topics(ClusterWithManyTopics(10_001), ["paym*"])
+        selection(ManyTopics(10_001), ["paym*"])
     assert len(str(raised.value)) < 400
 
 
 def test_an_internal_topic_is_selected_if_it_is_named() -> None:
-    class ClusterWithInternalTopics:
+    class OwnTopics:
         def topics(self) -> list[ClusterTopic]:
             return [
                 ClusterTopic("a", is_internal=False),
@@ -137,5 +137,5 @@ def test_an_internal_topic_is_selected_if_it_is_named() -> None:
                 ClusterTopic("c", True),
             ]
 
-    assert select_topics(ClusterWithInternalTopics(), ["*"]) == TopicSelection(("a",), ("__b", "c"))
-    assert select_topics(ClusterWithInternalTopics(), ["*", "__b"]) == TopicSelection(("a", "__b"), ("c",))
+    assert selection(OwnTopics(), ["*"]) == Selection(("a",), ("__b", "c"))
+    assert selection(OwnTopics(), ["*", "__b"]) == Selection(("a", "__b"), ("c",))

@@ -18,13 +18,7 @@ from sluicegate.pipeline.jobs.extract import job as extraction
 from sluicegate.pipeline.jobs.extract.built_in import BuiltInExtractor
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.source.losses import (
-    LogStates,
-    LostOffsets,
-    StreamPosition,
-    existing_ranges_between,
-    report_losses,
-)
+from sluicegate.pipeline.source.losses import LogStates, LostOffsets, Position, report_losses, surviving_ranges
 from sluicegate.pipeline.source.topics import Topics
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
@@ -38,8 +32,8 @@ pytestmark = [
 OF = TopicPartition("t", 0)
 
 
-def position_at(offset: int, topic_id: str = "a") -> StreamPosition:
-    return StreamPosition({OF: offset}, {"t": topic_id} if topic_id else {})
+def position_at(offset: int, topic_id: str = "a") -> Position:
+    return Position({OF: offset}, {"t": topic_id} if topic_id else {})
 
 
 def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
@@ -102,16 +96,10 @@ def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
             None,
             "ends at offset 50: offsets 10 to 19 are gone",
         ),
+        (position_at(10), Position({}), LogStates({}, {}, {}), None, "up to offset 10, and the topic no longer exists"),
         (
             position_at(10),
-            StreamPosition({}),
-            LogStates({}, {}, {}),
-            None,
-            "up to offset 10, and the topic no longer exists",
-        ),
-        (
-            position_at(10),
-            StreamPosition({}),
+            Position({}),
             LogStates({}, {}, {"t": "a"}),
             None,
             "up to offset 10, and the partition no longer exists",
@@ -124,19 +112,19 @@ def log_states(first: int, end: int, topic_id: str = "a") -> LogStates:
             "the topic no longer exists.*offsets 10 to 19 are gone",
         ),
         (
-            StreamPosition({}),
+            Position({}),
             position_at(20),
             log_states(5, 20),
             (5, 20),
             "the partition is new and begins at offset 5, not 0",
         ),
-        (StreamPosition({}), position_at(20), log_states(0, 20), (0, 20), None),
+        (Position({}), position_at(20), log_states(0, 20), (0, 20), None),
     ],
 )
 def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
-    start: StreamPosition, end: StreamPosition, now: LogStates, read: tuple[int, int] | None, output: str | None
+    start: Position, end: Position, now: LogStates, read: tuple[int, int] | None, output: str | None
 ) -> None:
-    ranges, lost = existing_ranges_between(start, end, now)
+    ranges, lost = surviving_ranges(start, end, now)
 
     assert ranges == ([OffsetRange(OF, *read)] if read else [])
     if output is None:
@@ -148,12 +136,12 @@ def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
             report_losses(lost, must_fail=False)
 
 
-def test_checkpoint_stores_offsets_in_sparks_format_and_topic_ids_separately() -> None:
-    stored = StreamPosition({TopicPartition("t", 1): 7, OF: 5}, {"t": "a", "other": "b"}).stored()
+def test_a_checkpoint_keeps_offsets_as_sparks_own_source_does_and_ids_beside_them() -> None:
+    stored = Position({TopicPartition("t", 1): 7, OF: 5}, {"t": "a", "other": "b"}).stored()
 
     assert stored == {"t": {"0": 5, "1": 7}, "topic ids": {"t": "a"}}
-    assert StreamPosition.from_stored(json.loads(json.dumps(stored))).stored() == stored
-    assert StreamPosition.from_stored({"t": {"0": 5}}) == StreamPosition({OF: 5})
+    assert Position.from_stored(json.loads(json.dumps(stored))).stored() == stored
+    assert Position.from_stored({"t": {"0": 5}}) == Position({OF: 5})
 
 
 def run(spark: SparkSession, bootstrap: str, topic: str, folder: Path, **options: str) -> list[tuple[int, int]]:
@@ -211,7 +199,7 @@ AGAIN = r"was read up to offset 30, and the topic has since been recreated \(its
         pytest.param(delete_topic, "was read up to offset 30, and the topic no longer exists", range(0), id="deleted"),
     ],
 )
-def test_stream_reports_records_lost_since_its_checkpoint(
+def test_a_stream_reports_what_its_checkpoint_lost(
     change_topic: Callable[[str, str], None],
     output: str,
     more: range,
@@ -242,7 +230,7 @@ def change_checkpoint(folder: Path, change_topic: Callable[[dict[str, Any]], Non
     (folder / "checkpoint" / "offsets" / ".0.crc").unlink()
 
 
-def test_losses_are_detected_by_offsets_if_checkpoint_has_no_topic_ids(
+def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -297,11 +285,11 @@ def test_an_extraction_reports_records_that_were_deleted_before_it_read_them(
     _delete_records(kafka_bootstrap, topic)
 
     lost = f"{topic}-0: was read up to offset 30, and begins at offset 50: offsets 30 to 49 are gone"
-    with pytest.raises(extraction.UnreadRecordsMissing, match=lost):
+    with pytest.raises(extraction.RecordsMissing, match=lost):
         extraction.run(spark, topics, results, BuiltInExtractor("skip"), 1000)
     extraction.run(spark, replace(topics, skip_missing=True), results, BuiltInExtractor("skip"), 1000)
 
-    summary = extraction.build_summary(topics, results)
+    summary = extraction.summary_of(topics, results)
     assert summary["topics"][topic]["records"] == 40
     assert [sentence.startswith(lost) for sentence in summary["missing"]] == [True]
     offsets = {row.offset for row in results.read_table(extraction.RECORDS).select("offset").collect()}

@@ -5,13 +5,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sluicegate.pipeline.runs.tables import TableFormat, maven_package_of
+from sluicegate.pipeline.runs.tables import TableFormat, package_of
 
 MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 POM = Path(__file__).parent.parent.parent / "pipeline" / "jars" / "tables" / "pom.xml"
 
 
-def packages_tested_by_pom() -> dict[str, set[str]]:
+def kept_in_tests() -> dict[str, set[str]]:
     """Return the packages by the minor version of Spark that they are made for."""
     profiles = ElementTree.parse(POM).iter(f"{MAVEN}profile")
     return {profile.findtext(f"{MAVEN}id", ""): {*map(_package, dependencies(profile))} for profile in profiles}
@@ -26,7 +26,7 @@ def _package(dependency: ElementTree.Element) -> str:
 
 
 @pytest.mark.parametrize("minor", ["4.0", "4.1", "4.2", "4.3"])
-def test_suggested_table_format_packages_equal_the_tested_packages(minor: str) -> None:
-    named = {maven_package_of(form, f"{minor}.7") for form in TableFormat} - {None}
+def test_the_named_packages_of_table_formats_are_tested(minor: str) -> None:
+    named = {package_of(form, f"{minor}.7") for form in TableFormat} - {None}
 
-    assert named == packages_tested_by_pom().get(minor, set())
+    assert named == kept_in_tests().get(minor, set())

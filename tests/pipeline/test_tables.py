@@ -10,10 +10,10 @@ import yaml
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import profile
-from sluicegate.pipeline.runs.tables import TableFormat, maven_package_of
+from sluicegate.pipeline.runs.tables import TableFormat, package_of
 from tests.integration.topics import create_topic
 from tests.pipeline.events import violation_event_row
-from tests.pipeline.lake import query_tables, run_in_lake
+from tests.pipeline.lake import read_back, run_in_lake
 from tests.pipeline.polluted import DAY, HOUR, UNLIMITED, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms
 
@@ -22,10 +22,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.long,
 ]
-FORMATS = (
-    "parquet",
-    *(form for form in ("delta", "iceberg") if maven_package_of(TableFormat(form), pyspark.__version__)),
-)
+FORMATS = ("parquet", *(form for form in ("delta", "iceberg") if package_of(TableFormat(form), pyspark.__version__)))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +41,7 @@ def expected_counts(polluted: PollutedTopic) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_repeated_profile_replaces_only_the_rows_of_its_topic(
+def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1)
@@ -57,7 +54,7 @@ def test_repeated_profile_replaces_only_the_rows_of_its_topic(
     run_in_lake("profile", *about, "--tables", str(tables), "--format", form)
 
     table = f"{form}.`{tables}/profile_hours`"
-    mine, theirs, days, columns = query_tables(
+    mine, theirs, days, columns = read_back(
         f"SELECT damage, sum(records) AS records FROM {table} WHERE topic = '{polluter.found.topic}' GROUP BY 1",
         f"SELECT damage, sum(records) AS records FROM {table} WHERE topic = '{other.found.topic}' GROUP BY 1",
         f"SELECT count(DISTINCT day) AS days, count_if(day <> to_date(timestamp_millis(hour))) AS odd FROM {table}",
@@ -88,7 +85,7 @@ def test_a_repeated_audit_replaces_its_rows(
         run_in_lake("audit", *about, "--policies", str(file), "--tables", str(tables), "--format", form)
 
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())["topics"][polluter.found.topic]
-    findings, batches, samples = query_tables(
+    findings, batches, samples = read_back(
         f"SELECT verdict, sum(batches) AS batches, sum(bad_records) AS bad FROM {form}.`{tables}/audit_findings` "
         "GROUP BY 1",
         f"SELECT sum(records) AS records FROM {form}.`{tables}/audit_batches`",
@@ -113,7 +110,7 @@ def test_a_restarted_watch_continues_its_tables(
     last.unlink()  # as if the job had been killed before it marked the batch as done
     run_in_lake("watch", *about, *kept)
 
-    hours, findings = query_tables(
+    hours, findings = read_back(
         f"SELECT damage, sum(records) AS records FROM {form}.`{tables}/watch_hours` GROUP BY 1",
         f"SELECT producer_id, what, count(*) AS times FROM {form}.`{tables}/watch_findings` WHERE about = 'damage' "
         "GROUP BY 1, 2",
@@ -132,7 +129,7 @@ def test_windows_of_violations_grow_with_new_events(tmp_path: Path) -> None:
             (shipped / f"{form}-{number}").write_text("\n".join(lines) + "\n")
             run_in_lake(*command, "--tables", str(tables / form), "--format", form, "--window", "10 minutes")
 
-    found = query_tables(
+    found = read_back(
         *(
             f"SELECT topic, sum(events) AS events, count(DISTINCT batch) AS batches FROM {form}.`{tables}/{form}/"
             "violations_windows` GROUP BY 1"
@@ -154,7 +151,7 @@ def test_tables_are_written_to_an_iceberg_catalog_of_the_user(
     for _ in range(2):
         run_in_lake("profile", *about, "--tables", "catalog:lake.audit", "--format", "iceberg")
 
-    (rows,) = query_tables("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
+    (rows,) = read_back("SELECT damage, sum(records) AS records FROM lake.audit.profile_hours GROUP BY 1")
     assert counts_by_kind(rows) == expected_counts(polluter.found)
     output = run_in_lake("profile", *about, "--tables", "catalog:sea.audit", "--format", "iceberg", status=1)
     assert output.startswith("sluicegate-spark: catalog:sea.audit: Spark has no such catalog; configure its")

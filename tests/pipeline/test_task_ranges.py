@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.source.task_ranges import plan_task_ranges, split_ranges
+from sluicegate.pipeline.source.task_ranges import ranges_of_tasks, split_ranges
 
 
 def ranges_of_sizes(*sizes: int) -> list[OffsetRange]:
@@ -42,7 +42,7 @@ def test_large_partitions_are_cut_into_more_ranges() -> None:
     ],
 )
 def test_many_small_partitions_share_tasks(partitions: int, records: int, at_least: int | None, tasks: int) -> None:
-    found = plan_task_ranges(ranges_of_sizes(*[records] * partitions), at_least)
+    found = ranges_of_tasks(ranges_of_sizes(*[records] * partitions), at_least)
 
     assert len(found) == tasks
 
@@ -51,7 +51,7 @@ def test_many_small_partitions_share_tasks(partitions: int, records: int, at_lea
 def test_every_offset_is_in_one_task_and_partitions_stay_in_order(sizes: list[int], at_least: int | None) -> None:
     whole = ranges_of_sizes(*sizes)
 
-    tasks = plan_task_ranges(whole, at_least)
+    tasks = ranges_of_tasks(whole, at_least)
 
     assert list(chain(*tasks)) == list(split_ranges(whole, at_least))
     assert all(sum(each.size for each in its) <= 65_536 for its in tasks if len(its) > 1)

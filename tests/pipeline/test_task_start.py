@@ -3,27 +3,25 @@
 import subprocess
 import sys
 
-LEFT_OUT = "from sluicegate.pipeline.source.tasks import block_pandas_import; block_pandas_import()"
+LEFT_OUT = "from sluicegate.pipeline.source.tasks import leave_pandas_out; leave_pandas_out()"
 MAKES = "import sys; import pyarrow as pa; pa.array([1]); assert 'pandas' not in sys.modules"
 
 
-def assert_script_succeeds(*lines: str) -> None:
+def ends_well(*lines: str) -> None:
     message = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert message.returncode == 0, message.stderr
 
 
 def test_arrays_are_made_without_pandas() -> None:
-    assert_script_succeeds(LEFT_OUT, MAKES)
+    ends_well(LEFT_OUT, MAKES)
 
 
 def test_pandas_is_imported_when_a_series_is_requested() -> None:
-    assert_script_succeeds(
-        LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules"
-    )
+    ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
 
 
-def test_pandas_conversions_work_after_import_is_blocked() -> None:
-    assert_script_succeeds(
+def test_compacted_batches_keep_their_other_checks() -> None:
+    ends_well(
         LEFT_OUT,
         MAKES,
         "pa.array([1]).to_pandas()",  # as Spark does with the argument of a user's function
@@ -34,7 +32,7 @@ def test_pandas_conversions_work_after_import_is_blocked() -> None:
 
 
 def test_garbage_collection_skips_objects_from_before_the_first_task() -> None:
-    assert_script_succeeds(
+    ends_well(
         "import gc; from sluicegate.pipeline.source.tasks import begin_task",
         "before = len(gc.get_objects())",
         "begin_task()",

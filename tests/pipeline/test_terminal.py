@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.pipeline.source.progress_line import ReadOffsets
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.integration.topics import create_topic
 from tests.pipeline.commands import COMMAND, ENVIRONMENT, run_in_new_process
 from tests.pipeline.large_partition import large_partition
@@ -35,7 +35,7 @@ def run_in_terminal(width: int, *arguments: str) -> str:
     """Run a command in a terminal of this width and return its output."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
-    command = command_killed_with_parent([COMMAND, *arguments, "--master", "local[2]"])
+    command = killed_with_parent([COMMAND, *arguments, "--master", "local[2]"])
     process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=ENVIRONMENT)
     os.close(its)
     message = b""
@@ -56,7 +56,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_terminal_shows_only_progress_counted_in_offsets(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
@@ -75,7 +75,7 @@ def test_terminal_shows_only_progress_counted_in_offsets(kafka_bootstrap: str, t
     assert "incubator" in log.read_text()
 
 
-def test_task_failure_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_failing_task_is_an_error_of_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=60, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "out"))
 
@@ -85,7 +85,7 @@ def test_task_failure_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Pa
     assert len(message.splitlines()) == 1, message
 
 
-def test_unwritable_spark_log_file_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_file_for_sparks_lines_that_cannot_be_written_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
@@ -101,12 +101,12 @@ def test_progress_counts_add_up_over_tasks_and_restart_with_a_plan() -> None:
     for process, count in (("a/1", 300), ("a/2", 200), ("a/1", 500)):
         reading.take(json.dumps(["token", process, count]).encode())
 
-    assert reading.describe_progress(10) == "700 of 1,000 offsets read (70 %), 10/s"
+    assert reading.in_words(10) == "700 of 1,000 offsets read (70 %), 10/s"
     reading.take(json.dumps(["token", "a/2", 500]).encode())
     reading.plan(4000)
-    assert reading.describe_progress(0) == "0 of 4,000 offsets read (0 %), 0/s"
+    assert reading.in_words(0) == "0 of 4,000 offsets read (0 %), 0/s"
     reading.take(json.dumps(["token", "a/1", 1500]).encode())
-    assert reading.describe_progress(0) == "1,000 of 4,000 offsets read (25 %), 0/s"
+    assert reading.in_words(0) == "1,000 of 4,000 offsets read (25 %), 0/s"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql import SparkSession
 
-from sluicegate.pipeline.jobs.verify.job import read_repair_plan, verify
+from sluicegate.pipeline.jobs.verify.job import plan_in, verify
 from sluicegate.pipeline.kafka import fetching
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss, EmptyResponses, RemoteRecordsMissing
@@ -69,7 +69,7 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
 
     found = profile_topic(spark, bootstrap, topic, tmp_path / "profile")
     done = repair_topic(spark, bootstrap, topic, tmp_path / "repair")
-    plan = read_repair_plan(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
+    plan = plan_in(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
     topics, results = Topics(bootstrap, (topic,)), Results(spark, str(tmp_path / "verify"))
     same = verify(spark, topics, f"{topic}-clean", results, now_ms(), plan)
 
@@ -84,7 +84,7 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
     assert done["written_by_this_run"] == RECORDS
     assert (done["topics"][topic]["repaired"], done["topics"][topic]["valid_looking"]) == (counts, 0)
     assert (same["same"], same["repairs"]) == (True, counts)
-    clean = read_timestamps_with_client(bootstrap, f"{topic}-clean")
+    clean = read_by_a_client(bootstrap, f"{topic}-clean")
     assert sorted(clean) == list(range(RECORDS))
     for i, time in clean.items():
         exact = written[i] > 10**17 or written[i] == meant[i]
@@ -92,7 +92,7 @@ def test_every_record_of_a_damaged_topic_is_accounted_for(
         assert abs(time - meant[i]) <= away, (i, time, meant[i], written[i])
 
 
-def read_timestamps_with_client(bootstrap: str, topic: str) -> dict[int, int]:
+def read_by_a_client(bootstrap: str, topic: str) -> dict[int, int]:
     """Return the timestamp of each record by its number."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": topic, "enable.partition.eof": True})
     consumer.assign([ClientPartition(topic, 0, OFFSET_BEGINNING)])
@@ -112,25 +112,21 @@ def read_timestamps_with_client(bootstrap: str, topic: str) -> dict[int, int]:
 class ScriptedLeader(KafkaCluster):
     """A leader with a log whose local and readable parts are given."""
 
-    def __init__(self, readable_to: int, local_log_start: int) -> None:
+    def __init__(self, readable_to: int, local_start: int) -> None:
         super().__init__([], None)
-        self._readable, self._local = readable_to, local_log_start
+        self._readable, self._local = readable_to, local_start
 
     def offsets(self, partitions: object, timestamp: int, committed: bool) -> dict[TopicPartition, int]:
         return {OF: self._readable}
 
-    def local_log_start(self, partition: TopicPartition) -> int:
+    def local_start(self, partition: TopicPartition) -> int:
         return self._local
 
 
-def test_empty_response_ends_the_range_only_if_leader_stores_the_offset() -> None:
-    compacted = EmptyResponses(
-        ScriptedLeader(readable_to=90, local_log_start=0), OffsetRange(OF, 0, 90), committed=True
-    )
-    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_log_start=51), OffsetRange(OF, 0, 90), committed=True)
-    unsettled = EmptyResponses(
-        ScriptedLeader(readable_to=49, local_log_start=0), OffsetRange(OF, 0, 90), committed=True
-    )
+def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> None:
+    compacted = EmptyResponses(ScriptedLeader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    unsettled = EmptyResponses(ScriptedLeader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert [compacted.is_range_complete(50, 90) for _ in range(2)] == [False, True]
     assert [remote.is_range_complete(50, 90) for _ in range(5)] == [False] * 5
@@ -139,8 +135,8 @@ def test_empty_response_ends_the_range_only_if_leader_stores_the_offset() -> Non
 
 def test_missing_remote_records_end_the_job_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetching, "_TIMEOUT_SECONDS", 0.0)
-    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_log_start=51), OffsetRange(OF, 0, 90), committed=True)
-    cut_off = EmptyResponses(ScriptedLeader(readable_to=49, local_log_start=0), OffsetRange(OF, 0, 90), committed=True)
+    remote = EmptyResponses(ScriptedLeader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
+    cut_off = EmptyResponses(ScriptedLeader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)
 
     assert not remote.is_range_complete(50, 90)
     with pytest.raises(

@@ -25,16 +25,16 @@ RECORDS = st.builds(Rec, TIMES, st.none() | st.binary(max_size=9), st.none() | s
 BATCHES = st.lists(st.tuples(st.lists(RECORDS, min_size=1, max_size=40), st.sampled_from([NONE, LZ4])), max_size=6)
 
 
-def count_timestamps_of_batches(batches: list[tuple[list[Rec], int]]) -> tuple[TimestampCounts, list[Rec]]:
+def counts_of(batches: list[tuple[list[Rec], int]]) -> tuple[TimestampCounts, list[Rec]]:
     count = sum(len(records) for records, _ in batches)
     found, decoder, offset = TimestampCounts(OffsetRange(OF, 0, count), NOW), BatchDecoder(), 0
     for records, codec in batches:
         data = memoryview(batch(records, codec, base_offset=offset, producer_id=len(records)))
         header = RecordBatch(data, 0, len(data))
         stored = StoredBatch(data, 0, len(data), offset, offset + len(records) - 1, header)
-        found.select_block(stored.last_offset)
-        alike = decoder.sum_batch(stored)
-        if alike is None or not found.add_similar_records(*alike, stored.last_offset):
+        found.enter(stored.last_offset)
+        alike = decoder.add_up(stored)
+        if alike is None or not found.add_alike(*alike, stored.last_offset):
             found.add(decoder.decode(stored), offset, offset + len(records))
         offset += len(records)
     return found, [record for records, _ in batches for record in records]
@@ -44,11 +44,11 @@ def is_plausible(time: int) -> bool:
     return time > 0 and unit_of(time, NOW) is None
 
 
-def test_records_added_one_by_one_and_as_whole_batch_share_one_row() -> None:
+def test_collected_records_may_precede_direct_ones() -> None:
     """A batch with two minutes is collected first; the next batch, with one of these minutes, is added directly."""
     minute, another = 1_763_999_400_000, 1_754_000_000_000
 
-    found, _ = count_timestamps_of_batches([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])
+    found, _ = counts_of([([Rec(minute), Rec(another)], NONE), ([Rec(minute), Rec(minute)], NONE)])
 
     rows = {row["earliest"]: (row["first_offset"], row["last_offset"]) for row in found.table().to_pylist()}
     assert rows == {minute: (0, 3), another: (1, 1)}
@@ -63,7 +63,7 @@ def test_every_record_is_counted_once_exactly_or_in_sums(
     before = timestamp_counts._MOST_EXACT_ROWS
     timestamp_counts._MOST_EXACT_ROWS = most_exact_rows
     try:
-        found, records = count_timestamps_of_batches(batches)
+        found, records = counts_of(batches)
     finally:
         timestamp_counts._MOST_EXACT_ROWS = before
 
@@ -86,10 +86,10 @@ def test_every_record_is_counted_once_exactly_or_in_sums(
             assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
 
 
-def test_ordered_valid_records_are_counted_in_one_row_per_minute() -> None:
+def test_valid_records_in_order_are_one_row_a_minute() -> None:
     batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
 
-    found, records = count_timestamps_of_batches(batches)
+    found, records = counts_of(batches)
 
     rows = found.table().to_pylist()
     assert len(records) == 5000

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from sluicegate.pipeline.kafka.settings import BadSetting, ClientSettings, client_settings
-from sluicegate.pipeline.kafka.tokens import BearerSource, valid_token
+from sluicegate.pipeline.kafka.tokens import Bearer, token_of
 from sluicegate.proxy.tokens.cache import TokenMissing
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
@@ -39,9 +39,9 @@ def client_settings_file(url: str, **more: str) -> dict[str, str]:
     }
 
 
-def bearer_login(url: str, **more: str) -> BearerSource:
+def bearer_login(url: str, **more: str) -> Bearer:
     login = client_settings(client_settings_file(url, **more)).login
-    assert isinstance(login, BearerSource)
+    assert isinstance(login, Bearer)
     return login
 
 
@@ -49,20 +49,20 @@ def test_token_requests_equal_those_of_librdkafka(endpoint: ScriptedTokenEndpoin
     theirs = Producer({"bootstrap.servers": f"127.0.0.1:{free_ports(1)}", **client_settings_file(endpoint.url)})
     eventually(lambda: len(endpoint.given) == 1 or theirs.poll(0.1) < 0, what="a token for librdkafka")
 
-    found = valid_token(bearer_login(endpoint.url))
+    found = token_of(bearer_login(endpoint.url))
 
     assert found.value == endpoint.given[1]
     assert endpoint.asked[0] == endpoint.asked[1]
     assert endpoint.asked[1] == {"grant_type": ["client_credentials"], "scope": ["kafka read"]}
 
 
-def test_token_is_cached_for_most_of_its_lifetime(endpoint: ScriptedTokenEndpoint) -> None:
+def test_a_token_is_kept_for_most_of_its_life(endpoint: ScriptedTokenEndpoint) -> None:
     endpoint.lasts_seconds = 2.0
-    first, again = valid_token(bearer_login(endpoint.url)), valid_token(bearer_login(endpoint.url))
+    first, again = token_of(bearer_login(endpoint.url)), token_of(bearer_login(endpoint.url))
 
     assert first.value == again.value
     assert len(endpoint.given) == 1
-    eventually(lambda: valid_token(bearer_login(endpoint.url)).value != first.value, what="another token")
+    eventually(lambda: token_of(bearer_login(endpoint.url)).value != first.value, what="another token")
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_token_is_cached_for_most_of_its_lifetime(endpoint: ScriptedTokenEndpoin
         ((400, {}, b'{"error": "invalid_scope"}'), "(HTTP 400, invalid_scope): check sasl.oauthbearer.token.endpoint"),
     ],
 )
-def test_invalid_token_response_is_a_permanent_error(
+def test_an_invalid_response_is_permanent(
     endpoint: ScriptedTokenEndpoint, response: tuple[int, dict[str, str], bytes], output: str
 ) -> None:
     endpoint.response = response
 
     with pytest.raises(TokenMissing) as raised:
-        valid_token(bearer_login(endpoint.url))
+        token_of(bearer_login(endpoint.url))
 
     assert output in str(raised.value)
     assert not raised.value.is_temporary
@@ -94,14 +94,14 @@ def test_invalid_token_response_is_a_permanent_error(
 def test_accepts_expires_in_as_text(endpoint: ScriptedTokenEndpoint, stated: str) -> None:
     endpoint.response = 200, {}, b'{"access_token": "a", "expires_in": %s}' % stated.encode()
 
-    found = valid_token(bearer_login(endpoint.url))
+    found = token_of(bearer_login(endpoint.url))
 
     assert found.until > time.time() + 0.75 * 3600
 
 
 def test_an_unknown_client_gets_the_endpoints_error_without_the_secret(endpoint: ScriptedTokenEndpoint) -> None:
     with pytest.raises(TokenMissing) as raised:
-        valid_token(bearer_login(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
+        token_of(bearer_login(endpoint.url, **{f"{PREFIX}client.secret": "wrong"}))
 
     assert str(raised.value) == (
         f"token endpoint {endpoint.url}: the endpoint grants no token (HTTP 401, invalid_client): "
@@ -115,9 +115,9 @@ def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: ScriptedToken
     login = bearer_login(endpoint.url)
 
     with pytest.raises(TokenMissing, match=rf"the endpoint failed \(HTTP {status}\)") as raised:
-        valid_token(login)
+        token_of(login)
     with pytest.raises(TokenMissing, match="Connection refused") as refused:
-        valid_token(bearer_login(f"http://127.0.0.1:{free_ports(1)}/"))
+        token_of(bearer_login(f"http://127.0.0.1:{free_ports(1)}/"))
 
     assert raised.value.is_temporary
     assert refused.value.is_temporary
@@ -129,20 +129,20 @@ def test_server_errors_of_a_token_endpoint_are_temporary(endpoint: ScriptedToken
     assert found[-1] == endpoint.given[0]
 
 
-def respond_with_token_or_pause(login: BearerSource) -> str:
+def respond_with_token_or_pause(login: Bearer) -> str:
     try:
-        return valid_token(login).value
+        return token_of(login).value
     except TokenMissing:
         return ""
 
 
-def test_requests_token_over_https_with_private_certificate_authority(tmp_path: Path) -> None:
+def test_requests_a_token_by_https_with_an_own_authority(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     with token_endpoint(authority.sign("tokens")) as endpoint:
         with pytest.raises(TokenMissing, match=r"name its CA in https\.ca\.location"):
-            valid_token(bearer_login(endpoint.url))
+            token_of(bearer_login(endpoint.url))
 
-        found = valid_token(bearer_login(endpoint.url, https_ca_location=str(authority.file)))
+        found = token_of(bearer_login(endpoint.url, https_ca_location=str(authority.file)))
 
         assert found.value == endpoint.given[0]
 
@@ -154,14 +154,14 @@ def test_a_token_file_is_read_at_each_login(tmp_path: Path) -> None:
         "sasl.mechanism": "OAUTHBEARER",
         f"{PREFIX}token.endpoint.url": file.as_uri(),
     }).login  # fmt: skip
-    assert isinstance(login, BearerSource)
+    assert isinstance(login, Bearer)
 
     with pytest.raises(TokenMissing, match="a token cannot be read: No such file or directory"):
-        valid_token(login)
+        token_of(login)
     file.write_text(f"{first}\n")
-    assert valid_token(login).value == first
+    assert token_of(login).value == first
     file.write_text(second)
-    assert valid_token(login).value == second
+    assert token_of(login).value == second
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch
         assert output in str(raised.value)
 
 
-def test_printed_settings_contain_no_secret() -> None:
+def test_nothing_that_is_printed_shows_a_secret() -> None:
     held = client_settings(client_settings_file("https://tokens.test/"))
 
     assert SECRET not in repr(held)

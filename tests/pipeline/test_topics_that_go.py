@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline import audit, plan_repair, plan_replay, profile, repair, verify, watch
 from sluicegate.pipeline.commands.running import message_of_failed_task
 from sluicegate.pipeline.jobs.watch.job import OFFSETS_A_BATCH, Watch, WatchSubject
-from sluicegate.pipeline.jobs.watch.outcome import open_watch
+from sluicegate.pipeline.jobs.watch.outcome import watch_in
 from sluicegate.pipeline.jobs.watch.reading import WatchBounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import parse_table_format, table_location
+from sluicegate.pipeline.runs.tables import format_named, table_location
 from sluicegate.pipeline.source.topic_ids import TopicRecreated
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.errors import ErrorCode
@@ -56,16 +56,16 @@ def delete_topic(bootstrap: str, topic: str) -> None:
     for future in admin.delete_topics([topic]).values():
         future.result(30)
 
-    def is_topic_deleted() -> bool:
+    def is_gone() -> bool:
         return topic not in admin.list_topics(timeout=30).topics
 
-    eventually(is_topic_deleted, 60, f"the end of {topic}")
+    eventually(is_gone, 60, f"the end of {topic}")
 
 
 def recreate_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
 
-    def try_to_create_topic() -> bool:
+    def is_made() -> bool:
         try:
             for future in admin.create_topics([NewTopic(topic, partitions, 1, config=UNLIMITED)]).values():
                 future.result(30)
@@ -74,7 +74,7 @@ def recreate_topic(bootstrap: str, topic: str, partitions: int = 1) -> None:
             return False
         return True
 
-    eventually(try_to_create_topic, 60, f"{topic} made again")
+    eventually(is_made, 60, f"{topic} made again")
     eventually(lambda: len(Topics(bootstrap, (topic,)).partitions()) == partitions, 60, "its partitions")
 
 
@@ -82,11 +82,11 @@ def watch_in_background(spark: SparkSession, bootstrap: str, out: Path, *topics:
     asked = WatchSubject(Topics(bootstrap, topics), WatchBounds(HOUR, None, None), None, HOUR, OFFSETS_A_BATCH)
     results = Results(spark, str(out))
     results.make()
-    found, _ = open_watch(spark, asked, results, table_location(str(out), parse_table_format("parquet")), None)
+    found, _ = watch_in(spark, asked, results, table_location(str(out), format_named("parquet")), None)
     return found
 
 
-def process_all_batches(found: Watch) -> int:
+def run_all_batches(found: Watch) -> int:
     """Read everything that exists now and return the number of batches."""
     count = 0
     while found.batch() is not None:
@@ -101,21 +101,21 @@ def test_a_watch_continues_without_a_topic_that_is_deleted_and_resumes_it_when_i
     found = watch_in_background(spark, kafka_bootstrap, tmp_path, stays, goes)
     for topic in (stays, goes):
         write_records(kafka_bootstrap, topic, 30)
-    assert process_all_batches(found) == 1
+    assert run_all_batches(found) == 1
     assert found.take_notices() == []
 
     delete_topic(kafka_bootstrap, goes)
     write_records(kafka_bootstrap, stays, 10)
-    assert process_all_batches(found) == 1
+    assert run_all_batches(found) == 1
 
     was = f"{goes} was deleted: its counts are kept, and it is watched again if it is recreated"
     assert found.take_notices() == [was]
     assert found.summary()["deleted"] == [goes]
-    assert process_all_batches(found) == 0
+    assert run_all_batches(found) == 0
     assert found.take_notices() == []
     recreate_topic(kafka_bootstrap, goes)
     write_records(kafka_bootstrap, goes, 40, unit=1000)
-    assert process_all_batches(found) == 1
+    assert run_all_batches(found) == 1
 
     again = f"{goes} was recreated (its topic id changed): it is read from the beginning"
     assert found.take_notices() == [again]
@@ -154,7 +154,7 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
         write_records(kafka_bootstrap, topic, 30)
     found, read = watch_in_background(spark, kafka_bootstrap, tmp_path, stays, goes), Watch._read
 
-    def delete_topic_before_reading(self: Watch, chunks: Any) -> Any:
+    def read_late(self: Watch, chunks: Any) -> Any:
         monkeypatch.setattr(Watch, "_read", read)
         delete_topic(kafka_bootstrap, goes)
         if becomes == "recreated":
@@ -162,8 +162,8 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
             write_records(kafka_bootstrap, goes, 50, unit=1000)
         return read(self, chunks)
 
-    monkeypatch.setattr(Watch, "_read", delete_topic_before_reading)
-    assert process_all_batches(found) == 1
+    monkeypatch.setattr(Watch, "_read", read_late)
+    assert run_all_batches(found) == 1
 
     if becomes == "recreated":
         assert stored_counts(spark, tmp_path) == {"none": 30, "microseconds": 50}
@@ -173,18 +173,18 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
     assert notice.startswith(f"{goes} was {becomes}")
 
 
-def test_watch_waits_for_deleted_topics_and_reads_added_partitions(
+def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     found = watch_in_background(spark, kafka_bootstrap, tmp_path, topic)
     delete_topic(kafka_bootstrap, topic)
 
-    assert process_all_batches(found) == 0
+    assert run_all_batches(found) == 0
     assert len(found.take_notices()) == 1
     recreate_topic(kafka_bootstrap, topic, partitions=2)
     write_records(kafka_bootstrap, topic, 10, partition=1)
-    assert process_all_batches(found) == 1
+    assert run_all_batches(found) == 1
     assert stored_counts(spark, tmp_path, "partition") == {1: 10}
 
 
@@ -202,7 +202,7 @@ def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("job", ["profile", "audit", "verify"])
-def test_topic_deletion_while_a_job_reads_is_reported_in_one_line(
+def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
     job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))

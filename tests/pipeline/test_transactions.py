@@ -8,11 +8,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from sluicegate.pipeline.kafka.cluster import TopicPartition, TopicUnknown
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, LibrdkafkaWriter, WriteSettings
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Headers, LibrdkafkaWriter, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
-from tests.pipeline.replays import ConsumedRecord, read_all_records
+from tests.pipeline.replays import ConsumedRecord, read_back
 
 H: Headers = [(b"h", b"1"), ("é".encode(), None)]
 MOMENT = 1_790_000_000_000
@@ -27,12 +27,12 @@ class TransactionTopics:
         self.topic = create_topic(bootstrap, UNLIMITED, 2)
         self.to = TopicPartition(self.topic, 0)
 
-    def writing(self) -> WriteSettings:
+    def writing(self) -> Writing:
         topics = Topics(self.bootstrap, (self.of.topic,))
-        return WriteSettings(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic)
+        return Writing(f"writers-{self.topic}", 1 << 20, "lz4", topics, self.topic)
 
     def read_back_records(self) -> list[ConsumedRecord]:
-        return read_all_records(self.bootstrap, self.topic)
+        return read_back(self.bootstrap, self.topic)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ class ForgetfulProducer:
         raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
 
 
-def test_fatal_error_lost_by_the_client_is_taken_from_the_first_record(
+def test_a_fatal_error_that_the_client_lost_is_the_error_of_the_first_record(
     transaction_topics: TransactionTopics,
 ) -> None:
     consumer = Consumer({"bootstrap.servers": transaction_topics.bootstrap, "group.id": transaction_topics.topic})

@@ -11,7 +11,7 @@ from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from tests.integration.topics import create_topic
 from tests.pipeline.polluted import UNLIMITED
 from tests.pipeline.repairs import now_ms
-from tests.pipeline.replays import read_all_records
+from tests.pipeline.replays import read_back
 from tests.wire.batches import LZ4, Rec, batch
 from tests.wire.raw_client import RawClient, topic_data
 
@@ -24,7 +24,7 @@ UNWRITABLE = [b"\xff\xfe", b"a\0b", b"\0", b"\xed\xa0\x80"]
 WRITABLE: list[tuple[bytes, bytes | None]] = [(b"", b""), ("é".encode(), b"\xff"), (b"plain", None), (b"plain", b"1")]
 
 
-def test_repair_reports_unwritable_records_and_skips_them_on_request(
+def test_a_repair_reports_unwritable_records_and_leaves_them_out_on_request(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     now = now_ms() - 60_000
@@ -50,7 +50,7 @@ def test_repair_reports_unwritable_records_and_skips_them_on_request(
     assert obstacle.endswith("--skip-unwritable leaves these records out")
     assert [text for text in done.warnings if text.startswith(sentence)]
     assert done.summary["written_by_this_run"] == 12
-    found = read_all_records(kafka_bootstrap, f"{topic}-clean")
+    found = read_back(kafka_bootstrap, f"{topic}-clean")
     copies = [(each.timestamp, each.key, each.value, each.headers) for each in found[:9]]
     headers = [(name.decode(), value) for name, value in WRITABLE]
     assert copies == [(each.timestamp, each.key, each.value, headers) for each in kinds]

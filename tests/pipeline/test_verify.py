@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, PlanMismatch, read_repair_plan, verify
-from sluicegate.pipeline.jobs.verify.repairs import estimates_out_of_bounds
+from sluicegate.pipeline.jobs.verify.job import DIFFERENCES, PlanMismatch, plan_in, verify
+from sluicegate.pipeline.jobs.verify.repairs import out_of_bounds
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -59,7 +59,7 @@ def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bo
     assert found["records"] == {"source": 303, "target": 303}
 
 
-def test_records_in_other_partitions_differ_only_if_order_within_a_key_changes(
+def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in written_rows()]
@@ -224,16 +224,16 @@ def test_verify_with_a_plan_ignores_records_after_the_plan(
         for partition in range(2):
             client.produce(9, [topic_data(topic, (partition, batch([Rec(now)])))])
     topics, results = Topics(kafka_bootstrap, (topic,)), Results(spark, str(tmp_path / "verify"))
-    plan = read_repair_plan(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
+    plan = plan_in(Results(spark, str(tmp_path / "repair")), topic, f"{topic}-clean")
 
     found = verify(spark, topics, f"{topic}-clean", results, now, plan)
 
     assert (found["same"], found["repairs"]) == (True, {"zero": 10})
     assert verify(spark, topics, f"{topic}-clean", results, now)["differences"]["missing"] == 2
-    others = replace(plan, partitions=tuple(replace(p, clock=Clock.with_constant_time(now)) for p in plan.partitions))
+    others = replace(plan, partitions=tuple(replace(p, clock=Clock.fixed_at(now)) for p in plan.partitions))
     assert verify(spark, topics, f"{topic}-clean", results, now, others)["differences"]["repaired wrongly"] == 10
     with pytest.raises(PlanMismatch, match=f"is for {topic} to {topic}-clean"):
-        read_repair_plan(Results(spark, str(tmp_path / "repair")), topic, "other")
+        plan_in(Results(spark, str(tmp_path / "repair")), topic, "other")
 
 
 def test_small_partitions_share_tasks(
@@ -279,6 +279,6 @@ def test_estimated_times_out_of_bounds_are_counted_over_all_partitions(spark: Sp
         for time in [valid if p % 4 == 0 else valid + DAY]
     ]
 
-    outside = estimates_out_of_bounds(ours, blocks, now_ms())
+    outside = out_of_bounds(ours, blocks, now_ms())
     assert outside is not None
     assert outside.count() == 750

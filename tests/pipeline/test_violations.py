@@ -19,8 +19,8 @@ from tests.broker.eventually import eventually
 from tests.broker.proxy_process import ProxyProcess
 from tests.integration.test_produce import bad_batch_now
 from tests.integration.topics import UNVALIDATED, VALIDATED, create_topic
-from tests.pipeline.commands import kill_command_when, run, summary
-from tests.pipeline.events import violation_event_row, write_event_files
+from tests.pipeline.commands import kill_once, run, summary
+from tests.pipeline.events import ship_events, violation_event_row
 from tests.wire.raw_client import RawClient, topic_data
 
 pytestmark = [
@@ -35,11 +35,11 @@ def message_counts(spark: SparkSession, out: Path) -> Counter[str]:
 
 
 def test_a_killed_violations_run_loses_and_repeats_no_event(spark: SparkSession, tmp_path: Path) -> None:
-    count = write_event_files(tmp_path / "shipped", files=24, a_file=50)
+    count = ship_events(tmp_path / "shipped", files=24, a_file=50)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out), "--batch", "2")
 
-    kill_command_when(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *command)
+    kill_once(lambda: len(list(out.glob("windows/batch=*/_SUCCESS"))) >= 4, tmp_path, *command)
 
     assert not (out / "summary.json").exists()
     run(*command)
@@ -83,7 +83,7 @@ def test_follow_processes_each_batch_once_into_few_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, every_seconds, seen, read = 4, 2, list[int](), list[str]()
-    count = write_event_files(tmp_path / "shipped", files, a_file=5)
+    count = ship_events(tmp_path / "shipped", files, a_file=5)
     results = Results(spark, str(tmp_path / "out"))
     read_table = Results.read_table
 
@@ -160,5 +160,5 @@ def test_violations_are_counted_from_events_in_a_topic(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])
-def test_rejects_missing_or_multiple_event_sources(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_one_source_of_events_is_required(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert "no events: use" in run("violations", *arguments, "--out", str(tmp_path), status=1)

@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.repair import job
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.jobs.verify.job import verify
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -49,7 +49,7 @@ def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
         records = [Rec((now_ms() + i) * 1000, b"k", b"%d" % i) for i in range(50)]
         client.produce(9, [topic_data(topic, (0, batch(records)))])
     topics, clean = Topics(kafka_bootstrap, (topic,)), create_topic(kafka_bootstrap, UNLIMITED, 1)
-    results, rules = Results(spark, str(tmp_path / "repair")), RepairRules(now_ms(), HOUR)
+    results, rules = Results(spark, str(tmp_path / "repair")), Rules(now_ms(), HOUR)
     lasting = {"transactional.id": f"stranger-of-{clean}", "transaction.timeout.ms": 600_000}  # for a busy machine
     stranger = Producer({"bootstrap.servers": kafka_bootstrap, **lasting})
     stranger.init_transactions(60)
@@ -62,7 +62,7 @@ def test_another_clients_open_transaction_in_the_clean_topic_is_reported(
     with pytest.raises(CannotWriteTopic, match=f"committed, but .* all of 1 partitions: {clean}-0: offsets 0 to "):
         job.write_clean_topics(spark, topics, results, plan, listing)
     stranger.abort_transaction(60)
-    kept = job.read_existing_plan(results, {topic: clean}, rules)
+    kept = job.kept_plan(results, {topic: clean}, rules)
     assert kept is not None
     again = job.write_clean_topics(spark, topics, results, kept, listing)
 

@@ -13,9 +13,9 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline import Watched, audit, watch
 from sluicegate.pipeline.jobs.watch.progress import DifferentWatch, WatchProgress
-from sluicegate.pipeline.runs.tables import TableFormat, maven_package_of, minor_version_of
+from sluicegate.pipeline.runs.tables import TableFormat, minor_of, package_of
 from tests.integration.topics import create_topic
-from tests.pipeline.commands import kill_command_when, run, run_in_new_process, summary
+from tests.pipeline.commands import kill_once, run, run_in_new_process, summary
 from tests.pipeline.polluted import DAY, HOUR, RECORDS, UNLIMITED, PollutedTopic, Polluter
 from tests.pipeline.repairs import now_ms
 from tests.wire.batches import LZ4, Rec, batch
@@ -60,7 +60,7 @@ def stored_counts(spark: SparkSession, out: Path, by: str = "damage") -> Counter
     return Counter({row[by]: row["records"] for row in rows})
 
 
-def expected_counts_by_kind(polluted: PollutedTopic) -> Counter[Any]:
+def counts_of(polluted: PollutedTopic) -> Counter[Any]:
     return Counter({"none": polluted.records - sum(polluted.counts.values()), **polluted.counts})
 
 
@@ -68,7 +68,7 @@ def new_findings(found: Watched) -> list[tuple[Any, ...]]:
     return [(row["about"], row["change"], row["what"], row["before"]) for row in found.new]
 
 
-def has_unlisted_batch(out: Path) -> bool:
+def has_a_batch_that_progress_does_not_list(out: Path) -> bool:
     """Return whether one batch at least is complete, and the hours of the next one exist."""
     done = [int(file.stem) for file in (out / "progress").glob("*.json")]
     return bool(done) and bool(list(out.glob(f"watch_hours/batch=*-{max(done) + 1:08}")))
@@ -80,16 +80,16 @@ def test_a_killed_watch_counts_every_record_once(spark: SparkSession, kafka_boot
     command = ("watch", "--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(out))
     in_chunks = (*command, "--batch", "500", "--every-seconds", "1")
 
-    kill_command_when(lambda: has_unlisted_batch(out), tmp_path, *in_chunks)
+    kill_once(lambda: has_a_batch_that_progress_does_not_list(out), tmp_path, *in_chunks)
     polluter.write(batches=30, span_ms=HOUR)
     run(*command, "--once")
 
-    assert stored_counts(spark, out) == expected_counts_by_kind(polluted)
+    assert stored_counts(spark, out) == counts_of(polluted)
     (topic,) = summary(out)["topics"].values()
     assert (topic["records"], topic["damage"]) == (polluted.records, polluted.counts)
     nothing_new = run(*command, "--once")
     assert "batch" not in nothing_new
-    assert stored_counts(spark, out) == expected_counts_by_kind(polluted)
+    assert stored_counts(spark, out) == counts_of(polluted)
 
 
 def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
@@ -116,7 +116,7 @@ def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     assert found.findings.schema.fieldNames()[0] == "id"
 
 
-def test_watch_reports_each_start_and_change_of_invalid_timestamps_once(
+def test_a_watch_reports_each_beginning_and_change_once(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     writer = Writer(kafka_bootstrap)
@@ -141,7 +141,7 @@ def test_watch_reports_each_start_and_change_of_invalid_timestamps_once(
     assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
 
 
-def test_watch_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted, file = Polluter(kafka_bootstrap, now_ms(), partitions=2).write(60, 5 * HOUR), tmp_path / "sluicegate.yaml"
     config = {
         "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
@@ -169,9 +169,7 @@ def test_watch_violations_equal_those_of_an_audit(spark: SparkSession, kafka_boo
     assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)
 
 
-def test_rejects_changed_table_location_of_an_existing_watch(
-    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
-) -> None:
+def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     watch(spark, kafka_bootstrap, topic, tmp_path)
 
@@ -207,14 +205,14 @@ def test_invalid_arguments_of_a_watch_are_errors_of_one_line(
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_missing_table_format_error_names_its_package(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
+def test_a_missing_format_names_its_package(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
     # The session names a missing catalog, and Spark 4.3 runs no query in such a session.
     printed = run_in_new_process("watch", *about, "--once", "--format", form, status=1)
 
-    package, minor = maven_package_of(TableFormat(form), pyspark.__version__), minor_version_of(pyspark.__version__)
+    package, minor = package_of(TableFormat(form), pyspark.__version__), minor_of(pyspark.__version__)
     advice = (
         f": add {package} (for Spark {minor}) to"
         if package

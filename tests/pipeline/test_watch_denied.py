@@ -35,7 +35,7 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     grant_acl(admin, GRANT.format("Read", "watched-open"))
     grant_acl(admin, GRANT.format("Describe", "watched-described"))
 
-    def has_read_access(*names: str) -> bool:
+    def may_read(*names: str) -> bool:
         with Topics(bootstrap, names, settings).cluster() as cluster:
             return not find_missing_acls(
                 cluster, [RequiredAcl(Resource.TOPIC, name, BrokerOperation.READ) for name in names]
@@ -46,7 +46,7 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
         records = {name: its["records"] for name, its in found.summary["topics"].items()}
         return records, found.summary["denied"], [w for w in found.warnings if "cannot be read" in w]
 
-    eventually(lambda: has_read_access("watched-open"), 60, "the right to the open topic")
+    eventually(lambda: may_read("watched-open"), 60, "the right to the open topic")
     records, denied, warnings = counts_and_warnings()
 
     assert records == {"watched-open": 10, "watched-closed": 0, "watched-described": 0}
@@ -54,5 +54,5 @@ def test_a_watch_continues_without_denied_topics_until_they_are_granted(
     assert [re.sub(r" cannot.*", "", line) for line in warnings] == denied
     for line in warnings:
         grant_acl(admin, line[line.index("kafka-acls") :])
-    eventually(lambda: has_read_access(*topics), 60, "the ACLs of all topics")
+    eventually(lambda: may_read(*topics), 60, "the ACLs of all topics")
     assert counts_and_warnings() == ({"watched-open": 10, "watched-closed": 20, "watched-described": 30}, [], [])

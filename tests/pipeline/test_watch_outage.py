@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.oracle.kafka_java import KAFKA_NEW
@@ -30,7 +30,7 @@ def test_waits_for_a_broker_that_restarts(spark: SparkSession, tmp_path: Path) -
         about = ("--bootstrap", kafka.bootstrap, "--topic", writer.topic, "--out", str(out), "--every-seconds", "15")
         with log.open("wb") as output:
             watch = subprocess.Popen(
-                command_killed_with_parent([COMMAND, "watch", *about, "--master", "local[2]"]),
+                killed_with_parent([COMMAND, "watch", *about, "--master", "local[2]"]),
                 stdout=output,
                 stderr=output,
                 env=ENVIRONMENT,

@@ -5,25 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from sluicegate.pipeline.jobs.watch.findings import finding_line, finding_row
-from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Producers, TimestampOccurrences
+from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
 
 HOUR, MINUTE = 3_600_000, 60_000
 QUIET = 6 * HOUR
 
 
-def invalid_timestamps(what: str, hour: int, records: int = 40, producer: int = 7) -> TimestampOccurrences:
-    return TimestampOccurrences(
-        "orders", producer, FindingSubject.INVALID_TIMESTAMP, what, records, *(hour * HOUR,) * 4
-    )
+def invalid_timestamps(what: str, hour: int, records: int = 40, producer: int = 7) -> Occurrence:
+    return Occurrence("orders", producer, FindingSubject.INVALID_TIMESTAMP, what, records, *(hour * HOUR,) * 4)
 
 
 def distance_counts(counts: dict[int, int], hour: int) -> DistanceCounts:
     return DistanceCounts("orders", 7, FindingSubject.BEHIND, counts, hour * HOUR)
 
 
-def finding_lines(
-    producers: Producers, *seen: TimestampOccurrences, distances: tuple[DistanceCounts, ...] = ()
-) -> list[str]:
+def finding_lines(producers: Producers, *seen: Occurrence, distances: tuple[DistanceCounts, ...] = ()) -> list[str]:
     return [
         finding_line(finding_row(each, "b", 0)).removeprefix("orders: ") for each in producers.take(seen, distances)
     ]
@@ -31,7 +27,7 @@ def finding_lines(
 
 def restored_producers(producers: Producers) -> Producers:
     """Return the producers as a restarted run reads them."""
-    return Producers.from_rows(json.loads(json.dumps(producers.rows())), QUIET)
+    return Producers.of_rows(json.loads(json.dumps(producers.rows())), QUIET)
 
 
 def test_a_watch_reports_when_invalid_timestamps_begin_change_and_end() -> None:
@@ -73,7 +69,7 @@ def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> No
     ]
 
 
-def test_producers_without_an_id_share_one_finding() -> None:
+def test_producers_without_an_id_are_reported_as_one() -> None:
     known = Producers(QUIET)
 
     first = finding_lines(known, invalid_timestamps("zero", 1), invalid_timestamps("zero", 1, producer=-1))
@@ -101,7 +97,7 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
     ]
 
 
-def test_distance_is_reported_only_with_enough_records_and_above_one_minute() -> None:
+def test_a_distance_needs_enough_records_and_a_minute() -> None:
     known = Producers(QUIET)
 
     assert finding_lines(known, distances=(distance_counts({30_000: 40}, 1),)) == []
@@ -109,7 +105,7 @@ def test_distance_is_reported_only_with_enough_records_and_above_one_minute() ->
     assert finding_lines(known, distances=(distance_counts({HOUR: 19, 0: 21}, 1),)) == []
 
 
-def test_repeated_batch_gives_a_finding_the_same_id() -> None:
+def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
     def finding_rows() -> list[dict[str, Any]]:
         return [
             finding_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline import watch
-from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, Webhook, parse_webhook_address
+from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, Webhook, webhook_at
 from tests.broker.ports import free_ports
 from tests.pipeline.test_watch import Writer
 
@@ -62,7 +62,7 @@ def webhook_server() -> Iterator[WebhookServer]:
 
 
 def webhook_with_short_timeout(server: socket.socket) -> Webhook:
-    hook = parse_webhook_address(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
+    hook = webhook_at(f"http://127.0.0.1:{server.getsockname()[1]}/secret")
     return replace(hook, timeout_seconds=1.0)
 
 
@@ -92,7 +92,7 @@ def test_findings_are_posted_once_and_again_after_a_failure(
 
 
 def test_a_slow_response_times_out() -> None:
-    def send_response_slowly() -> None:
+    def drip_response() -> None:
         connection, _ = server.accept()
         with connection:
             try:
@@ -103,7 +103,7 @@ def test_a_slow_response_times_out() -> None:
                 return
 
     with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = Thread(target=send_response_slowly, daemon=True)
+        thread = Thread(target=drip_response, daemon=True)
         thread.start()
         begun = time.monotonic()
 
@@ -123,14 +123,14 @@ def test_a_silent_server_times_out() -> None:
 
 
 def test_an_unreachable_webhook_is_reported_without_its_address() -> None:
-    hook = parse_webhook_address(f"http://127.0.0.1:{free_ports(1)}/secret")
+    hook = webhook_at(f"http://127.0.0.1:{free_ports(1)}/secret")
 
     assert hook.send("w", [{"id": "1"}]) == "the webhook at 127.0.0.1 cannot be reached (ConnectionRefusedError)"
     assert "secret" not in repr(hook)
 
 
 def test_many_findings_are_sent_a_hundred_at_a_time(webhook_server: WebhookServer) -> None:
-    assert parse_webhook_address(webhook_server.address).send("w", [{"id": str(n)} for n in range(250)]) is None
+    assert webhook_at(webhook_server.address).send("w", [{"id": str(n)} for n in range(250)]) is None
 
     assert [len(body["findings"]) for _, body in webhook_server.arrived] == [100, 100, 50]
 
@@ -138,4 +138,4 @@ def test_many_findings_are_sent_a_hundred_at_a_time(webhook_server: WebhookServe
 @pytest.mark.parametrize("address", ["http://h/a b", "http://h/\x01", "http://", "h/x", "file:///etc/passwd"])
 def test_rejects_invalid_webhook_addresses(address: str) -> None:
     with pytest.raises(BadWebhook):
-        parse_webhook_address(address)
+        webhook_at(address)

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.integration.topics import create_topic
-from tests.oracle.java_program import compile_java_sources
+from tests.oracle.java_program import compiled
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 from tests.pipeline.polluted import UNLIMITED
 from tests.wire.batches import Rec, batch
@@ -18,7 +18,7 @@ _VALUE_BYTES, _BATCH = 1000, 100
 
 def tiered_kafka(folder: Path, slow_ms: int) -> Kafka:
     """Return a broker to start. Every second read of a remote segment takes `slow_ms`."""
-    classes = compile_java_sources(kafka_folder(KAFKA_NEW), _STORE)
+    classes = compiled(kafka_folder(KAFKA_NEW), _STORE)
     remote = {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "SlowRemoteStore",
@@ -39,7 +39,7 @@ def tiered_topic(kafka: Kafka, timestamps: list[int]) -> str:
     """Create a topic of one partition with these times; all segments except the last are only in remote storage."""
     topic = plain_topic(kafka, timestamps, UNLIMITED | _TIERED)
     enough = len(timestamps) // 2
-    eventually(lambda: local_log_start(kafka, topic) > enough, 60, "segments to be in remote storage only")
+    eventually(lambda: local_start(kafka, topic) > enough, 60, "segments to be in remote storage only")
     return topic
 
 
@@ -54,7 +54,7 @@ def plain_topic(kafka: Kafka, timestamps: list[int], settings: dict[str, str] | 
     return topic
 
 
-def local_log_start(kafka: Kafka, topic: str) -> int:
+def local_start(kafka: Kafka, topic: str) -> int:
     """Return the first offset of the local log; the name of a segment's file is its first offset."""
     (node,) = kafka.nodes
     segments = (kafka.folder / f"data-{node.node_id}" / f"{topic}-0").glob("*.log")

@@ -8,15 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.protocol.api import (
-    APIS,
-    NOT_FLEXIBLE,
-    Api,
-    ApiHandling,
-    ApiKey,
-    api_with_rewritten_addresses,
-    apis_by_key,
-)
+from sluicegate.protocol.api import APIS, NOT_FLEXIBLE, Api, ApiHandling, ApiKey, apis_by_key, rewritten
 from sluicegate.protocol.layout import ADDRESS, ERROR, INT32, STRING, UUID, LayoutField, array, nodes
 from sluicegate.protocol.records.scan import is_compiled
 from tests.oracle.definitions import message_definition, message_definitions, parse_versions
@@ -39,12 +31,12 @@ def test_the_api_table_has_every_request_that_brokers_accept_from_clients() -> N
     assert set(APIS) == set(kafka_requests()) - inter_broker
 
 
-def test_rejects_two_apis_with_the_same_key() -> None:
+def test_two_apis_with_the_same_key_are_rejected() -> None:
     with pytest.raises(ValueError, match="DescribeCluster and DescribeRacks have the same key, 60"):
         apis_by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
 
 
-def test_api_table_equals_kafkas_names_versions_and_flexible_versions() -> None:
+def test_names_versions_and_flexibility_are_kafkas() -> None:
     for key, spec in kafka_requests().items():
         if key not in APIS:
             continue
@@ -73,7 +65,7 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
     )
 
 
-def test_exactly_the_rewritten_apis_declare_a_layout() -> None:
+def test_each_layout_names_the_fields_with_addresses() -> None:
     for api in APIS.values():
         assert (api.handling is ApiHandling.REWRITE) == bool(api.layout), (
             f"{api.name}: declare it with rewritten(...), which takes the layout of its response"
@@ -91,12 +83,12 @@ def test_exactly_the_rewritten_apis_declare_a_layout() -> None:
         ((nodes(ADDRESS), nodes(ADDRESS)), "more than one nodes"),
     ],
 )
-def test_rejects_layout_without_addresses(layout: tuple[LayoutField, ...], words: str) -> None:
+def test_a_layout_without_addresses_is_rejected(layout: tuple[LayoutField, ...], words: str) -> None:
     with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
-        api_with_rewritten_addresses(Api(300, "X", 0, 0), *layout)
+        rewritten(Api(300, "X", 0, 0), *layout)
 
 
-def test_compiled_code_accepts_an_added_api_key() -> None:
+def test_the_native_paths_accept_any_api_key() -> None:
     """Runs in a separate process, because compiled modules read the table when they are imported."""
     if not is_compiled():
         pytest.skip("nothing is compiled")
@@ -109,10 +101,10 @@ def test_compiled_code_accepts_an_added_api_key() -> None:
 _ANY_KEY = """
 from sluicegate.protocol.api import APIS, Api
 APIS[300] = Api(300, "X", 0, 0)
-from sluicegate.proxy.fastpath.fast_path import FastPathCounters
+from sluicegate.proxy.fastpath.fast_path import PathCounts
 from sluicegate.proxy.fastpath import fast_path
-counts = FastPathCounters(None, None)
-assert counts.request_counts_by_api() == {}
+counts = PathCounts(None, None)
+assert counts.by_api() == {}
 print(counts.keys)
 """
 

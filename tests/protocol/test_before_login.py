@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.protocol.before_login import client_software_in, read_login_response, sasl_mechanism_in, token_in
+from sluicegate.protocol.before_login import login_response_in, mechanism_in, software_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.integers import unsigned_varint
 from sluicegate.protocol.messages.handshake import (
@@ -12,7 +12,7 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_REQUEST,
 )
-from tests.wire.cost import measure_cpu_seconds
+from tests.wire.cost import cpu_seconds_of_call
 from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 TEXT = st.text("abc.é日", max_size=300)
@@ -26,18 +26,18 @@ def test_software_name_and_version_equal_those_of_the_schema(
     value = {"client_software_name": name, "client_software_version": software_version, "unknown_tags": later}
     frame = BEFORE + API_VERSIONS_REQUEST.build(value, version)
 
-    assert client_software_in(frame, version, len(BEFORE)) == (name, software_version)
+    assert software_in(frame, version, len(BEFORE)) == (name, software_version)
 
 
 def test_versions_below_3_have_no_software_name() -> None:
-    assert client_software_in(b"", 2, 0) is None
+    assert software_in(b"", 2, 0) is None
 
 
 @given(st.sampled_from(SASL_HANDSHAKE_REQUEST.versions), TEXT)
 def test_the_sasl_mechanism_equals_that_of_the_schema(version: int, mechanism: str) -> None:
     frame = bytearray(BEFORE + SASL_HANDSHAKE_REQUEST.build({"mechanism": mechanism}, version))
 
-    assert sasl_mechanism_in(frame, version, len(BEFORE)) == mechanism
+    assert mechanism_in(frame, version, len(BEFORE)) == mechanism
 
 
 @given(st.sampled_from(SASL_AUTHENTICATE_REQUEST.versions), st.binary(max_size=300))
@@ -54,7 +54,7 @@ def test_a_login_response_equals_that_of_the_schema(version: int, code: int, mes
     value = {"error_code": code, "error_message": message, "auth_bytes": token}
     frame = bytearray(BEFORE + SASL_AUTHENTICATE_RESPONSE.build(value, version))
 
-    answer = read_login_response(frame, version, len(BEFORE))
+    answer = login_response_in(frame, version, len(BEFORE))
 
     assert (answer.error_code, answer.error_message, answer.token) == (code, message, token)
 
@@ -69,27 +69,27 @@ def test_a_login_response_equals_that_of_the_schema(version: int, code: int, mes
         b"",
     ],
 )
-def test_rejects_software_name_or_version_that_no_broker_accepts(body: bytes) -> None:
+def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
     usual = API_VERSIONS_REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
 
     with pytest.raises(MalformedMessage, match="ApiVersions v3: "):
-        client_software_in(body, 3, 0)
-    assert measure_cpu_seconds(lambda: client_software_in(body, 3, 0)) < 100 * measure_cpu_seconds(
-        lambda: client_software_in(usual, 3, 0)
+        software_in(body, 3, 0)
+    assert cpu_seconds_of_call(lambda: software_in(body, 3, 0)) < 100 * cpu_seconds_of_call(
+        lambda: software_in(usual, 3, 0)
     )
 
 
 @pytest.mark.parametrize("end", [b"", b"\0more", unsigned_varint(2_000_000) + bytes(4_000_000)])
-def test_ignores_surplus_request_bytes_as_brokers_do(end: bytes) -> None:
+def test_surplus_bytes_are_ignored_as_brokers_ignore_them(end: bytes) -> None:
     """Kafka 4.3.1 and 3.9.1 respond to such requests, except incomplete ones
     (tests/integration/test_unread_requests.py)."""
-    assert client_software_in(b"\x02a\x02b" + end, 3, 0) == ("a", "b")
-    assert sasl_mechanism_in(b"\0\x01a" + end, 1, 0) == "a"
+    assert software_in(b"\x02a\x02b" + end, 3, 0) == ("a", "b")
+    assert mechanism_in(b"\0\x01a" + end, 1, 0) == "a"
     assert token_in(b"\0\0\0\x01a" + end, 1, 0) == b"a"
     assert token_in(b"\x02a" + end, 2, 0) == b"a"
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
-def test_rejects_null_sasl_token(version: int) -> None:
+def test_a_token_of_null_is_malformed(version: int) -> None:
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         token_in(b"\0\0" if version >= 2 else b"\xff\xff\xff\xff", version, 0)

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.change_requests import (
-    MOST_NAMED,
-    MOST_READ,
-    ChangeRequest,
-    parse_change_request,
-    remove_items_and_settings,
-)
+from sluicegate.protocol.change_requests import MOST_NAMED, MOST_READ, ChangeRequest, read_change, without
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.messages import topic_changes as messages
 from sluicegate.protocol.messages.schema import MessageSchema, Value
@@ -32,13 +26,13 @@ TEXT = st.text("ab.é", max_size=10) | st.sampled_from(["sluicegate.mode", "rete
 TAGS = st.dictionaries(st.integers(0, 300), st.binary(max_size=5), max_size=2)
 
 
-def never_abandon() -> None:
+def go_on() -> None:
     pass
 
 
 @st.composite
-def change_request_values(draw: Any, api: ApiKey, version: int) -> Value:
-    def with_random_tags(value: Value) -> Value:
+def requests(draw: Any, api: ApiKey, version: int) -> Value:
+    def tagged(value: Value) -> Value:
         tags = draw(TAGS) if APIS[api].is_flexible(version) else {}
         return {**value, "unknown_tags": tags} if tags else value
 
@@ -46,38 +40,38 @@ def change_request_values(draw: Any, api: ApiKey, version: int) -> Value:
     items = []
     for name in draw(st.lists(TEXT, max_size=4)):
         settings = draw(st.lists(st.fixed_dictionaries({"name": TEXT, "value": st.none() | TEXT}), max_size=4))
-        item: Value = {"configs": [with_random_tags({**each, **operation}) for each in settings]}
+        item: Value = {"configs": [tagged({**each, **operation}) for each in settings]}
         if api is CREATE:
             assignments = [
-                with_random_tags({"partition_index": n, "broker_ids": [1] * n}) for n in range(draw(st.integers(0, 3)))
+                tagged({"partition_index": n, "broker_ids": [1] * n}) for n in range(draw(st.integers(0, 3)))
             ]
             item |= {"name": name, "num_partitions": 1, "replication_factor": 2, "assignments": assignments}
         else:
             item |= {"resource_type": draw(st.sampled_from([2, 4, -1])), "resource_name": name}
-        items.append(with_random_tags(item))
+        items.append(tagged(item))
     value: Value = {"topics" if api is CREATE else "resources": items}
     if api is CREATE:
         value["timeout_ms"] = 7
     if api is not CREATE or version >= 1:
         value["validate_only"] = draw(st.booleans())
-    return with_random_tags(value)
+    return tagged(value)
 
 
-def topics_or_resources_of(value: Value) -> list[Value]:
+def items_of(value: Value) -> list[Value]:
     items: list[Value] = value["topics"] if "topics" in value else value["resources"]
     return items
 
 
-def read_change_request(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeRequest:
-    return parse_change_request(api, version, frame, body_at, PREFIX, never_abandon)
+def read(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeRequest:
+    return read_change(api, version, frame, body_at, PREFIX, go_on)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_change_request_fields_equal_those_of_the_schema(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(change_request_values(api, version))
+    value = data.draw(requests(api, version))
 
-    found = read_change_request(api, version, b"header" + SCHEMAS[api].build(value, version), 6)
+    found = read(api, version, b"header" + SCHEMAS[api].build(value, version), 6)
 
     expected = [
         (
@@ -86,7 +80,7 @@ def test_change_request_fields_equal_those_of_the_schema(data: st.DataObject, ki
             any(setting["name"].startswith(PREFIX) for setting in each["configs"]),
             [(s["name"], s.get("config_operation", 0), s["value"]) for s in each["configs"]],
         )
-        for each in topics_or_resources_of(value)
+        for each in items_of(value)
     ]
     assert [
         (item.kind, item.name, item.has_prefix, [(s.name, s.operation, s.value) for s in item.settings])
@@ -96,13 +90,11 @@ def test_change_request_fields_equal_those_of_the_schema(data: st.DataObject, ki
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
-    data: st.DataObject, kind: tuple[ApiKey, int]
-) -> None:
+def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(change_request_values(api, version))
+    value = data.draw(requests(api, version))
     frame = b"header" + SCHEMAS[api].build(value, version)
-    items = topics_or_resources_of(value)
+    items = items_of(value)
     dropped = data.draw(st.sets(st.integers(0, len(items) - 1)) if items else st.just(set[int]()))
     settings = {
         number: data.draw(st.sets(st.integers(0, len(item["configs"]) - 1)))
@@ -111,9 +103,7 @@ def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
     }
     is_validation = data.draw(st.booleans()) or value.get("validate_only", False)
 
-    parts = remove_items_and_settings(
-        frame, read_change_request(api, version, frame, 6), dropped, settings, is_validation, lambda: None
-    )
+    parts = without(frame, read(api, version, frame, 6), dropped, settings, is_validation, lambda: None)
 
     items[:] = [
         {**item, "configs": [s for place, s in enumerate(item["configs"]) if place not in settings.get(number, ())]}
@@ -126,22 +116,22 @@ def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_rejects_truncated_change_request(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_a_cut_request_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    body = SCHEMAS[api].build(data.draw(change_request_values(api, version)), version)
+    body = SCHEMAS[api].build(data.draw(requests(api, version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
     with pytest.raises(MalformedMessage):
-        read_change_request(api, version, cut)
+        read(api, version, cut)
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
+def test_no_bytes_raise_another_error(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
-        read_change_request(*kind, body)
+        read(*kind, body)
 
 
-def request_with_settings(api: ApiKey, count: int, name: str) -> Value:
+def with_settings(api: ApiKey, count: int, name: str) -> Value:
     setting = {"name": name, "value": "1", "config_operation": 0}
     if api is not INCREMENTAL:
         del setting["config_operation"]
@@ -160,10 +150,10 @@ def request_with_settings(api: ApiKey, count: int, name: str) -> Value:
 
 @pytest.mark.parametrize("api", SCHEMAS)
 @pytest.mark.parametrize("name", ["sluicegate.mode", "retention.ms"])
-def test_large_change_request_is_read_without_all_its_settings(api: ApiKey, name: str) -> None:
+def test_a_large_request_is_read_without_its_settings(api: ApiKey, name: str) -> None:
     version = SCHEMAS[api].versions[-1]
 
-    found = read_change_request(api, version, SCHEMAS[api].build(request_with_settings(api, MOST_READ, name), version))
+    found = read(api, version, SCHEMAS[api].build(with_settings(api, MOST_READ, name), version))
 
     assert found.is_too_large
     assert found.is_validation
@@ -172,10 +162,10 @@ def test_large_change_request_is_read_without_all_its_settings(api: ApiKey, name
 
 
 @pytest.mark.parametrize("api", SCHEMAS)
-def test_rejects_change_request_with_too_many_elements(api: ApiKey) -> None:
-    body = SCHEMAS[api].build(request_with_settings(api, MOST_NAMED, "k"), 0)
+def test_a_request_with_too_many_elements_is_malformed(api: ApiKey) -> None:
+    body = SCHEMAS[api].build(with_settings(api, MOST_NAMED, "k"), 0)
 
     with pytest.raises(MalformedMessage, match="elements"):
-        read_change_request(api, 0, body)
+        read(api, 0, body)
     with pytest.raises(MalformedMessage):
-        read_change_request(api, 0, struct.pack(">i", MOST_NAMED + 1) + bytes(30 * MOST_NAMED))
+        read(api, 0, struct.pack(">i", MOST_NAMED + 1) + bytes(30 * MOST_NAMED))

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sluicegate.protocol.api import APIS, ApiKey
 from sluicegate.protocol.change_responses import (
     ChangeError,
-    add_created_settings,
-    build_change_response,
     encode_created_setting,
     encode_error,
-    read_change_results,
-    replace_change_results,
+    own_response,
+    read_results,
+    with_created_settings,
+    with_results,
 )
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import build_response_header
@@ -37,17 +37,17 @@ TAGS = st.dictionaries(st.integers(1, 300), st.binary(max_size=5), max_size=2)
 NO_ID = bytes(16)
 
 
-def never_abandon() -> None:
+def go_on() -> None:
     pass
 
 
-def items_field_name(api: ApiKey) -> str:
+def key_of(api: ApiKey) -> str:
     return "topics" if api is CREATE else "responses"
 
 
 @st.composite
-def change_response_values(draw: Any, api: ApiKey, version: int) -> Value:
-    def with_random_tags(value: Value) -> Value:
+def responses(draw: Any, api: ApiKey, version: int) -> Value:
+    def tagged(value: Value) -> Value:
         tags = draw(TAGS) if APIS[api].is_flexible(version) else {}
         return {**value, "unknown_tags": tags} if tags else value
 
@@ -73,22 +73,22 @@ def change_response_values(draw: Any, api: ApiKey, version: int) -> Value:
             setting["config_source"] = st.integers(0, 8)
             configs = draw(st.none() | st.lists(st.fixed_dictionaries(setting), max_size=3))
             value |= {"num_partitions": 1, "replication_factor": 1, "configs": configs}
-            value["configs"] = configs if configs is None else [with_random_tags(each) for each in configs]
+            value["configs"] = configs if configs is None else [tagged(each) for each in configs]
         return value
 
-    value: Value = {items_field_name(api): [with_random_tags(result()) for _ in range(draw(st.integers(0, 4)))]}
+    value: Value = {key_of(api): [tagged(result()) for _ in range(draw(st.integers(0, 4)))]}
     if version >= {CREATE: 2, DELETE: 1}.get(api, 0):
         value["throttle_time_ms"] = draw(st.integers(0, 9))
-    return with_random_tags(value)
+    return tagged(value)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_change_response_results_equal_those_of_the_schema(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_results_are_read_as_the_schema_says(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(change_response_values(api, version))
+    value = data.draw(responses(api, version))
     frame = b"head" + SCHEMAS[api].build(value, version)
 
-    found = read_change_results(api, version, frame, 4, never_abandon)
+    found = read_results(api, version, frame, 4, go_on)
 
     expected = [
         (
@@ -97,84 +97,80 @@ def test_change_response_results_equal_those_of_the_schema(data: st.DataObject, 
             None if each.get("topic_id", NO_ID) == NO_ID else each["topic_id"],
             each["error_code"],
         )
-        for each in value[items_field_name(api)]
+        for each in value[key_of(api)]
     ]
     assert [(each.kind, each.name, each.topic_id, each.code) for each in found.results] == expected
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_replacing_results_leaves_the_rest_of_the_response_unchanged(
-    data: st.DataObject, kind: tuple[ApiKey, int]
-) -> None:
+def test_other_results_change_nothing_else(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(change_response_values(api, version))
+    value = data.draw(responses(api, version))
     surplus = b"" if APIS[api].is_flexible(version) else b"more"
     frame = b"head" + SCHEMAS[api].build(value, version) + surplus
-    read = read_change_results(api, version, frame, 4, never_abandon)
+    read = read_results(api, version, frame, 4, go_on)
 
-    parts = replace_change_results(frame, read, [frame[each.start : each.end] for each in reversed(read.results)])
+    parts = with_results(frame, read, [frame[each.start : each.end] for each in reversed(read.results)])
 
-    value[items_field_name(api)].reverse()
+    value[key_of(api)].reverse()
     assert b"".join(parts) == b"head" + SCHEMAS[api].build(value, version) + surplus
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_rejects_truncated_change_response(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_a_cut_response_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
-    value = data.draw(change_response_values(api, version))
+    value = data.draw(responses(api, version))
     value.pop("unknown_tags", None)
     body = SCHEMAS[api].build(value, version)
     last = len(body) - (1 if APIS[api].is_flexible(version) else 0)  # the response's tagged fields are not read
 
     with pytest.raises(MalformedMessage):
-        read_change_results(api, version, body[: data.draw(st.integers(0, last - 1))], 0, never_abandon)
+        read_results(api, version, body[: data.draw(st.integers(0, last - 1))], 0, go_on)
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
+def test_no_bytes_raise_another_error(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
-        read_change_results(*kind, body, 0, never_abandon)
+        read_results(*kind, body, 0, go_on)
 
 
 @pytest.mark.parametrize(("api", "version"), WITH_ERRORS)
 @pytest.mark.parametrize("message", [None, "not now"])
-def test_generated_error_response_equals_that_built_by_the_schema(
+def test_a_response_of_the_proxys_own_is_built_as_the_schema_builds_it(
     api: ApiKey, version: int, message: str | None
 ) -> None:
     kind = 2 if api is CREATE else 4
     result = encode_error(api, version, kind, "orders", ChangeError(40, message))
 
-    frame = b"".join(build_change_response(api, version, 77, [result, result]))
+    frame = b"".join(own_response(api, version, 77, [result, result]))
 
     value: Value = {"error_code": 40, "error_message": message}
     value |= {"name": "orders"} if api is CREATE else {"resource_type": 4, "resource_name": "orders"}
-    body = SCHEMAS[api].build({items_field_name(api): [value, value], "throttle_time_ms": 0}, version)
+    body = SCHEMAS[api].build({key_of(api): [value, value], "throttle_time_ms": 0}, version)
     assert frame == build_response_header(77, APIS[api].response_header_version(version)) + body
 
 
 @given(st.data(), st.sampled_from([5, 6, 7]))
-def test_adds_settings_to_created_topics_that_list_settings(data: st.DataObject, version: int) -> None:
-    value = data.draw(change_response_values(CREATE, version))
+def test_settings_are_added_to_a_created_topic_whose_settings_are_shown(data: st.DataObject, version: int) -> None:
+    value = data.draw(responses(CREATE, version))
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
-    read = read_change_results(CREATE, version, frame, 0, never_abandon)
+    read = read_results(CREATE, version, frame, 0, go_on)
     settings = [encode_created_setting("sluicegate.mode", "observe", 1), encode_created_setting("k", None, 5)]
 
-    results = [b"".join(add_created_settings(frame, each, read.flexible, settings)) for each in read.results]
+    results = [b"".join(with_created_settings(frame, each, read.flexible, settings)) for each in read.results]
 
     added = {"read_only": False, "is_sensitive": False}
     for each in value["topics"]:
         if each["configs"]:
             each["configs"].append({"name": "sluicegate.mode", "value": "observe", "config_source": 1, **added})
             each["configs"].append({"name": "k", "value": None, "config_source": 5, **added})
-    assert b"".join(replace_change_results(frame, read, results)) == messages.CREATE_TOPICS_RESPONSE.build(
-        value, version
-    )
+    assert b"".join(with_results(frame, read, results)) == messages.CREATE_TOPICS_RESPONSE.build(value, version)
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_adds_no_settings_to_created_topic_in_older_versions(version: int) -> None:
+def test_a_created_topic_of_an_older_version_shows_no_settings(version: int) -> None:
     value = {"topics": [{"name": "t", "error_code": 0, "error_message": None}], "throttle_time_ms": 0}
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
-    (result,) = read_change_results(CREATE, version, frame, 0, never_abandon).results
+    (result,) = read_results(CREATE, version, frame, 0, go_on).results
 
-    assert b"".join(add_created_settings(frame, result, False, [b"x"])) == frame[result.start : result.end]
+    assert b"".join(with_created_settings(frame, result, False, [b"x"])) == frame[result.start : result.end]

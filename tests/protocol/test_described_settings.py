@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sluicegate.protocol import described_settings
 from sluicegate.protocol.described_settings import (
     MOST_DESCRIBED,
-    DescribeConfigsRequest,
     DescribedSetting,
+    Describing,
     encode_setting,
-    read_describe_configs_request,
+    read_describing,
     with_settings,
 )
 from sluicegate.protocol.errors import MalformedMessage, SchemaMisuse
@@ -29,12 +29,12 @@ TOPICS = st.sampled_from(["orders", "payments", "other", ""])
 NAMES = st.sampled_from(["sluicegate.mode", "sluicegate.x", "retention.ms", ""])
 
 
-def with_tags(value: Value, tags: dict[int, bytes], version: int) -> Value:
+def tagged(value: Value, tags: dict[int, bytes], version: int) -> Value:
     return {**value, "unknown_tags": tags} if version >= 4 and tags else value
 
 
 @st.composite
-def describe_request_values(draw: Any, version: int) -> Value:
+def requests(draw: Any, version: int) -> Value:
     resource = st.fixed_dictionaries(
         {
             "resource_type": st.sampled_from([2, 4, 8]),
@@ -42,17 +42,17 @@ def describe_request_values(draw: Any, version: int) -> Value:
             "configuration_keys": st.none() | st.lists(NAMES, max_size=3),
         }
     )
-    resources = [with_tags(each, draw(TAGS), version) for each in draw(st.lists(resource, max_size=4))]
+    resources = [tagged(each, draw(TAGS), version) for each in draw(st.lists(resource, max_size=4))]
     value = {"resources": resources}
     if version >= 1:
         value["include_synonyms"] = draw(st.booleans())
     if version >= 3:
         value["include_documentation"] = draw(st.booleans())
-    return with_tags(value, draw(TAGS), version)
+    return tagged(value, draw(TAGS), version)
 
 
 @st.composite
-def describe_response_values(draw: Any, version: int) -> Value:
+def responses(draw: Any, version: int) -> Value:
     synonym = st.fixed_dictionaries({"name": TEXT, "value": st.none() | TEXT, "source": st.integers(0, 8)})
     setting = {"name": TEXT, "value": st.none() | TEXT, "read_only": st.booleans(), "is_sensitive": st.booleans()}
     if version == 0:
@@ -70,25 +70,25 @@ def describe_response_values(draw: Any, version: int) -> Value:
             "configs": st.lists(st.fixed_dictionaries(setting), max_size=3),
         }
     )
-    results = [with_tags(each, draw(TAGS), version) for each in draw(st.lists(result, max_size=4))]
+    results = [tagged(each, draw(TAGS), version) for each in draw(st.lists(result, max_size=4))]
     for each in results:
-        each["configs"] = [with_tags(config, draw(TAGS), version) for config in each["configs"]]
-    return with_tags({"throttle_time_ms": draw(st.integers(0, 9)), "results": results}, draw(TAGS), version)
+        each["configs"] = [tagged(config, draw(TAGS), version) for config in each["configs"]]
+    return tagged({"throttle_time_ms": draw(st.integers(0, 9)), "results": results}, draw(TAGS), version)
 
 
-def never_abandon() -> None:
+def go_on() -> None:
     pass
 
 
-def read_describe_request(body: bytes, version: int) -> DescribeConfigsRequest:
-    return read_describe_configs_request(body, version, 0, {"orders", "payments"}.__contains__, PREFIX, never_abandon)
+def read(body: bytes, version: int) -> Describing:
+    return read_describing(body, version, 0, {"orders", "payments"}.__contains__, PREFIX, go_on)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_describe_configs_request_fields_equal_those_of_the_schema(data: st.DataObject, version: int) -> None:
-    value = data.draw(describe_request_values(version))
+def test_a_request_is_read_as_its_schema_says(data: st.DataObject, version: int) -> None:
+    value = data.draw(requests(version))
 
-    found = read_describe_request(DESCRIBE_CONFIGS_REQUEST.build(value, version), version)
+    found = read(DESCRIBE_CONFIGS_REQUEST.build(value, version), version)
 
     expected: dict[str, list[frozenset[str] | None]] = {}
     for each in value["resources"]:
@@ -97,30 +97,27 @@ def test_describe_configs_request_fields_equal_those_of_the_schema(data: st.Data
             ours = frozenset(key for key in keys if key.startswith(PREFIX)) if keys else None
             expected.setdefault(each["resource_name"], []).append(ours)
     synonyms, documentation = value.get("include_synonyms", False), value.get("include_documentation", False)
-    assert found == DescribeConfigsRequest(expected, synonyms, documentation)
+    assert found == Describing(expected, synonyms, documentation)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_rejects_truncated_describe_configs_request(data: st.DataObject, version: int) -> None:
-    body = DESCRIBE_CONFIGS_REQUEST.build(data.draw(describe_request_values(version)), version)
+def test_a_cut_request_is_malformed(data: st.DataObject, version: int) -> None:
+    body = DESCRIBE_CONFIGS_REQUEST.build(data.draw(requests(version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
     with pytest.raises(MalformedMessage):
-        read_describe_request(cut, version)
+        read(cut, version)
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_random_bytes_raise_only_malformed_message_errors(body: bytes, version: int) -> None:
-    for step in (
-        lambda: read_describe_request(body, version),
-        lambda: with_settings(body, version, 0, lambda _: [b"x"], never_abandon),
-    ):
+def test_no_bytes_raise_another_error(body: bytes, version: int) -> None:
+    for step in (lambda: read(body, version), lambda: with_settings(body, version, 0, lambda _: [b"x"], go_on)):
         with contextlib.suppress(MalformedMessage):
             step()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_rejects_describe_configs_request_with_too_many_elements(version: int) -> None:
+def test_a_request_with_too_many_elements_is_malformed(version: int) -> None:
     resource = {"resource_type": 2, "resource_name": "orders", "configuration_keys": ["k"] * (MOST_DESCRIBED + 1)}
     keys = DESCRIBE_CONFIGS_REQUEST.build(
         {"resources": [resource], "include_synonyms": False, "include_documentation": False}, version
@@ -130,10 +127,10 @@ def test_rejects_describe_configs_request_with_too_many_elements(version: int) -
 
     for body in (keys, keys.replace(b"orders", b"nobody"), resources):
         with pytest.raises(MalformedMessage, match=r"elements|most"):
-            read_describe_request(body, version)
+            read(body, version)
 
 
-def schema_value_of_setting(setting: DescribedSetting, version: int, synonyms: bool, documentation: bool) -> Value:
+def setting_in(setting: DescribedSetting, version: int, synonyms: bool, documentation: bool) -> Value:
     """Return a setting as a schema's value."""
     source = 5 if setting.value is None else 1
     value: Value = {"name": setting.name, "value": setting.value, "read_only": False, "is_sensitive": False}
@@ -150,52 +147,48 @@ SETTING = st.builds(DescribedSetting, TEXT, st.none() | TEXT, st.integers(0, 9),
 
 
 @given(st.data(), st.sampled_from(VERSIONS), st.lists(SETTING, max_size=3), st.booleans(), st.booleans())
-def test_adds_settings_only_to_described_topics_without_an_error(
+def test_settings_are_added_to_topics_without_an_error_and_nothing_else_changes(
     data: st.DataObject, version: int, settings: list[DescribedSetting], synonyms: bool, documentation: bool
 ) -> None:
-    value = data.draw(describe_response_values(version))
+    value = data.draw(responses(version))
     body = DESCRIBE_CONFIGS_RESPONSE.build(value, version)
     encoded = [encode_setting(each, version, synonyms, documentation) for each in settings]
     surplus = data.draw(st.binary(max_size=2)) if version < 4 else b""
 
     parts = with_settings(
-        b"head" + body + surplus, version, 4, lambda topic: encoded if topic == "orders" else [], never_abandon
+        b"head" + body + surplus, version, 4, lambda topic: encoded if topic == "orders" else [], go_on
     )
 
     for each in value["results"]:
         if (each["error_code"], each["resource_type"], each["resource_name"]) == (0, 2, "orders"):
-            each["configs"] = each["configs"] + [
-                schema_value_of_setting(s, version, synonyms, documentation) for s in settings
-            ]
+            each["configs"] = each["configs"] + [setting_in(s, version, synonyms, documentation) for s in settings]
     assert b"".join(parts) == b"head" + DESCRIBE_CONFIGS_RESPONSE.build(value, version) + surplus
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_rejects_truncated_describe_configs_response(data: st.DataObject, version: int) -> None:
-    body = DESCRIBE_CONFIGS_RESPONSE.build(data.draw(describe_response_values(version)), version)
+def test_a_cut_response_is_malformed(data: st.DataObject, version: int) -> None:
+    body = DESCRIBE_CONFIGS_RESPONSE.build(data.draw(responses(version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
     with pytest.raises(MalformedMessage):
-        with_settings(cut, version, 0, lambda _: [b"x"], never_abandon)
+        with_settings(cut, version, 0, lambda _: [b"x"], go_on)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_described_topic_gets_an_error_if_added_settings_exceed_the_limit(
-    version: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_topics_whose_settings_do_not_fit_get_an_error(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(described_settings, "MOST_ADDED_BYTES", 100)
     result = {"error_code": 0, "error_message": None, "resource_type": 2, "configs": []}
     topics = [{**result, "resource_name": name} for name in ("small", "large", "plain")]
     body = DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": topics}, version)
     setting = encode_setting(DescribedSetting("sluicegate.owner", "o" * 60, 2, None), version, False, False)
 
-    parts = with_settings(body, version, 0, lambda topic: [setting] if topic != "plain" else [], never_abandon)
+    parts = with_settings(body, version, 0, lambda topic: [setting] if topic != "plain" else [], go_on)
 
     results = DESCRIBE_CONFIGS_RESPONSE.parse(b"".join(parts), version)["results"]
     assert [(each["error_code"], len(each["configs"])) for each in results] == [(0, 1), (-1, 0), (0, 0)]
     assert "describe fewer topics" in results[1]["error_message"]
 
 
-def test_rejects_setting_value_too_long_for_a_protocol_string() -> None:
+def test_a_string_that_the_protocol_cannot_represent_is_a_misuse() -> None:
     with pytest.raises(SchemaMisuse):
         encode_setting(DescribedSetting("k", "v" * 32_768, 2, None), 4, False, False)

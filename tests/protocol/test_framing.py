@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.errors import FrameSizeError
 from sluicegate.protocol.frame_pool import FramePool
-from sluicegate.protocol.framing import Disposition, FrameReader, build_frame
+from sluicegate.protocol.framing import Disposition, FrameReader, frame_of
 
 HEAD_BYTES = 8
 
@@ -18,20 +18,20 @@ class FrameRecorder:
 
     def __init__(self) -> None:
         self.streamed = bytearray()
-        self.process_gathered_bytes: list[bytes] = []
+        self.gathered: list[bytes] = []
         self.heads: list[tuple[int, bytes]] = []
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         self.heads.append((size, head))
         return Disposition.GATHER if head.startswith(b"G") else Disposition.STREAM
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         self.streamed += data
 
-    def on_memory_needed(self, more: int, size: int) -> None: ...
+    def on_room(self, more: int, size: int) -> None: ...
 
     def on_frame(self, frame: bytearray) -> None:
-        self.process_gathered_bytes.append(bytes(frame))
+        self.gathered.append(bytes(frame))
 
 
 def feed_reader(reader: FrameReader, data: bytes) -> None:
@@ -44,7 +44,7 @@ def feed_reader(reader: FrameReader, data: bytes) -> None:
             count = min(len(view), len(data))
             view[:count] = data[:count]
             view.release()
-            reader.process_gathered_bytes(count)
+            reader.gathered(count)
             data = data[count:]
 
 
@@ -54,48 +54,45 @@ frames = st.lists(
 
 
 @given(frames, st.lists(st.integers(1, 40)))
-def test_frames_are_complete_for_any_chunking_of_the_stream(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
-    stream = b"".join(map(build_frame, payloads))
+    stream = b"".join(map(frame_of, payloads))
     while stream:
         size = cuts.pop() if cuts else len(stream)
         feed_reader(reader, stream[:size])
         stream = stream[size:]
 
-    assert recorder.process_gathered_bytes == [p for p in payloads if p.startswith(b"G")]
-    assert recorder.streamed == b"".join(build_frame(p) for p in payloads if not p.startswith(b"G"))
+    assert recorder.gathered == [p for p in payloads if p.startswith(b"G")]
+    assert recorder.streamed == b"".join(frame_of(p) for p in payloads if not p.startswith(b"G"))
     assert recorder.heads == [(len(p), p[:HEAD_BYTES]) for p in payloads]
-    assert not reader.is_mid_frame
+    assert not reader.mid_frame
 
 
-def test_buffered_frame_larger_than_its_initial_buffer_is_complete() -> None:
+def test_a_gathered_frame_larger_than_its_first_buffer_is_complete() -> None:
     recorder = FrameRecorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
-    feed_reader(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), build_frame(payload) + build_frame(b"S"))
+    feed_reader(FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool()), frame_of(payload) + frame_of(b"S"))
 
-    assert recorder.process_gathered_bytes == [payload]
-    assert recorder.streamed == build_frame(b"S")
+    assert recorder.gathered == [payload]
+    assert recorder.streamed == frame_of(b"S")
 
 
-def test_frame_reader_suspended_by_a_callback_stops_after_the_frame() -> None:
+def test_a_suspended_reader_stops_after_the_frame() -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
-    first, second = build_frame(b"Gfirst-frame"), build_frame(b"Gsecond-frame")
-    recorder.on_frame = lambda frame: (
-        recorder.process_gathered_bytes.append(bytes(frame)),
-        setattr(reader, "suspended", True),
-    )  # type: ignore[method-assign]  # a spy
+    first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
+    recorder.on_frame = lambda frame: (recorder.gathered.append(bytes(frame)), setattr(reader, "suspended", True))  # type: ignore[method-assign]  # a spy
 
     used = reader.receive(memoryview(first + second), len(first + second))
 
     assert used == len(first)
-    assert recorder.process_gathered_bytes == [b"Gfirst-frame"]
+    assert recorder.gathered == [b"Gfirst-frame"]
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
-def test_rejects_frame_size_out_of_bounds_with_its_first_bytes(size: int) -> None:
+def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> None:
     reader = FrameReader(FrameRecorder(), HEAD_BYTES, 100, FramePool())
 
     with pytest.raises(FrameSizeError) as caught:
@@ -105,7 +102,7 @@ def test_rejects_frame_size_out_of_bounds_with_its_first_bytes(size: int) -> Non
     assert caught.value.head.startswith(struct.pack(">i", size))
 
 
-def test_large_stated_frame_size_allocates_nothing_before_bytes_arrive() -> None:
+def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
     reader = FrameReader(FrameRecorder(), HEAD_BYTES, 2**31 - 1, FramePool())
 
     reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"), 12)
@@ -115,24 +112,24 @@ def test_large_stated_frame_size_allocates_nothing_before_bytes_arrive() -> None
     assert len(view) <= 1 << 12
 
 
-def test_frame_reader_requests_memory_as_bytes_arrive_and_stops_if_suspended() -> None:
+def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
     recorder, asked = FrameRecorder(), []
     reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
     payload = b"G" + bytes(range(256)) * 400
 
-    def on_memory_needed(more: int, size: int) -> None:
+    def on_room(more: int, size: int) -> None:
         asked.append(more)
         reader.suspended = len(asked) == 3
 
-    recorder.on_memory_needed = on_memory_needed  # type: ignore[method-assign]  # a spy
-    stream = build_frame(payload)
+    recorder.on_room = on_room  # type: ignore[method-assign]  # a spy
+    stream = frame_of(payload)
     taken = 0
     while not reader.suspended:
         taken += reader.receive(memoryview(stream[taken:]), min(500, len(stream) - taken))
 
     assert sum(asked) <= 4 * taken
-    assert recorder.process_gathered_bytes == []
+    assert recorder.gathered == []
     reader.suspended = False
     feed_reader(reader, stream[taken:])
-    assert recorder.process_gathered_bytes == [payload]
+    assert recorder.gathered == [payload]
     assert sum(asked) == len(payload)

@@ -11,14 +11,14 @@ from sluicegate.protocol.errors import MalformedMessage, RequestTooLarge
 from sluicegate.protocol.messages.produce import PRODUCE_REQUEST
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
-from tests.wire.cost import measure_cpu_seconds
+from tests.wire.cost import cpu_seconds_of_call
 
 HEADER = b"the header"
 MANY = 10_000
 
 
 @st.composite
-def produce_request_values(draw: st.DrawFn) -> tuple[int, Value]:
+def requests(draw: st.DrawFn) -> tuple[int, Value]:
     version = draw(st.sampled_from(PRODUCE_REQUEST.versions))
     names = st.text("abc.é", max_size=8)
     partitions = st.lists(
@@ -43,16 +43,16 @@ def produce_request_values(draw: st.DrawFn) -> tuple[int, Value]:
     return version, value
 
 
-def build_and_walk_request(value: Value, version: int) -> ProduceRequest:
+def walk_value(value: Value, version: int) -> ProduceRequest:
     frame = bytearray(HEADER + PRODUCE_REQUEST.build(value, version))
     return walk_produce_request(frame, version, len(HEADER), MANY)
 
 
-@given(produce_request_values())
+@given(requests())
 def test_produce_request_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
 
-    request = build_and_walk_request(value, version)
+    request = walk_value(value, version)
 
     assert request.acks == value["acks"]
     assert request.transactional_id == value.get("transactional_id")
@@ -72,7 +72,7 @@ def test_produce_request_fields_equal_those_of_the_schema(case: tuple[int, Value
     assert found == [{k: v for k, v in topic.items() if k != "unknown_tags"} for topic in value["topic_data"]]
 
 
-@given(produce_request_values(), st.randoms(use_true_random=False))
+@given(requests(), st.randoms(use_true_random=False))
 def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
@@ -80,7 +80,7 @@ def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchange
     places = [(t, p) for t, topic in enumerate(value["topic_data"]) for p in range(len(topic["partition_data"]))]
     others = {place: bytes(chance.randrange(200)) for place in places if chance.random() < 0.5}
 
-    changed = b"".join(build_and_walk_request(value, version).with_records(others))
+    changed = b"".join(walk_value(value, version).with_records(others))
 
     topics = [
         {**topic, "partition_data": [{**e, "records": others.get((t, p), e["records"])} for p, e in enumerate(entries)]}
@@ -90,8 +90,8 @@ def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchange
     assert changed == HEADER + PRODUCE_REQUEST.build({**value, "topic_data": topics}, version)
 
 
-@given(produce_request_values(), st.data())
-def test_rejects_truncated_produce_request(case: tuple[int, Value], data: st.DataObject) -> None:
+@given(requests(), st.data())
+def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = PRODUCE_REQUEST.build(value, version)
     cut = data.draw(st.integers(0, len(body) - 1))
@@ -106,7 +106,7 @@ def test_random_bytes_are_parsed_or_reported_as_malformed(version: int, garbage:
         walk_produce_request(bytearray(garbage), version, 0, MANY)
 
 
-def produce_request_with_null_partitions(topics: int, partitions: int, version: int) -> bytearray:
+def request_of(topics: int, partitions: int, version: int) -> bytearray:
     """Return a request with null partitions, in as many topics."""
     entries = [{"index": n, "records": None} for n in range(partitions)]
     topic = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
@@ -118,8 +118,8 @@ def produce_request_with_null_partitions(topics: int, partitions: int, version: 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
 @pytest.mark.parametrize(("topics", "partitions"), [(1, 99), (50, 1), (100, 0)])
-def test_limits_the_number_of_topics_and_partitions_together(version: int, topics: int, partitions: int) -> None:
-    frame = produce_request_with_null_partitions(topics, partitions, version)
+def test_topics_and_partitions_are_bounded_together(version: int, topics: int, partitions: int) -> None:
+    frame = request_of(topics, partitions, version)
 
     assert len(walk_produce_request(frame, version, 0, 100).topics) == topics
     with pytest.raises(RequestTooLarge, match=r"limits\.max_request_partitions \(99\)"):
@@ -127,19 +127,16 @@ def test_limits_the_number_of_topics_and_partitions_together(version: int, topic
 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
-def test_rejects_partition_count_above_the_limit_before_creating_partitions(version: int) -> None:
-    few, flood = (
-        produce_request_with_null_partitions(1, 100, version),
-        produce_request_with_null_partitions(1, 50_000, version),
-    )
+def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(version: int) -> None:
+    few, flood = request_of(1, 100, version), request_of(1, 50_000, version)
 
     with pytest.raises(RequestTooLarge, match="50000 more topics or partitions than"):
         walk_produce_request(flood, version, 0, MANY)
-    most = measure_cpu_seconds(lambda: walk_produce_request(few, version, 0, MANY))
-    assert measure_cpu_seconds(lambda: walk_produce_request(flood, version, 0, MANY)) < 5 * most
+    most = cpu_seconds_of_call(lambda: walk_produce_request(few, version, 0, MANY))
+    assert cpu_seconds_of_call(lambda: walk_produce_request(flood, version, 0, MANY)) < 5 * most
 
 
-def test_limits_the_total_bytes_of_topic_names_in_a_request() -> None:
+def test_topic_names_of_a_request_take_a_bounded_number_of_bytes() -> None:
     def request_with_names(count: int, size: int) -> bytearray:
         topics = [{"name": "a" * size, "partition_data": []}] * count
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
@@ -155,7 +152,7 @@ def test_limits_the_total_bytes_of_topic_names_in_a_request() -> None:
         walk_produce_request(request_with_names(1, 32_768), 9, 0, 100)
 
 
-def test_limits_tagged_fields_of_a_produce_request() -> None:
+def test_tagged_fields_are_bounded_for_the_whole_request() -> None:
     topic = {"name": "t", "partition_data": [], "unknown_tags": dict.fromkeys(range(5001), b"")}
     value = {"acks": -1, "timeout_ms": 1, "topic_data": [topic, topic], "transactional_id": None}
 

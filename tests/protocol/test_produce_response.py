@@ -13,9 +13,9 @@ from sluicegate.protocol.produce_response import (
     PartitionRejection,
     RecordError,
     TopicKey,
-    build_produce_response,
     encode_rejection,
-    find_tail_with_node_endpoints,
+    response_of,
+    tail_with_endpoints,
     walk_produce_response,
 )
 
@@ -54,7 +54,7 @@ def random_responses(draw: st.DrawFn) -> tuple[int, Value]:
     return version, value
 
 
-def response_bytes_and_body_position(value: Value, version: int) -> tuple[bytes, int]:
+def framed_response(value: Value, version: int) -> tuple[bytes, int]:
     header = b"\0\0\0\7" + (b"\0" if version >= 9 else b"")
     return header + PRODUCE_RESPONSE.build(value, version), len(header)
 
@@ -62,7 +62,7 @@ def response_bytes_and_body_position(value: Value, version: int) -> tuple[bytes,
 @given(random_responses())
 def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Value]) -> None:
     version, value = case
-    frame, body_at = response_bytes_and_body_position(value, version)
+    frame, body_at = framed_response(value, version)
 
     walked = walk_produce_response(frame, version, body_at, 100)
 
@@ -76,16 +76,16 @@ def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Valu
 
 
 @given(random_responses(), st.randoms(use_true_random=False))
-def test_replacing_entries_leaves_the_rest_of_the_produce_response_unchanged(
+def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
     version, value = case
-    frame, body_at = response_bytes_and_body_position(value, version)
+    frame, body_at = framed_response(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
     rejected = {i for i in range(len(walked.entries)) if chance.random() < 0.5}
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    parts = walked.response_with_entries(
+    parts = walked.with_entries(
         {i: encode_rejection(walked.entries[i].index, rejection, version) for i in rejected}, walked.tail
     )
     changed = b"".join(parts)
@@ -102,17 +102,17 @@ def test_replacing_entries_leaves_the_rest_of_the_produce_response_unchanged(
         }.items():
             if name in entries[i]:
                 entries[i][name] = said
-    assert changed == response_bytes_and_body_position(value, version)[0]
+    assert changed == framed_response(value, version)[0]
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_rejection_response_has_an_entry_for_each_partition(version: int) -> None:
+def test_a_response_of_rejections_has_an_entry_for_each_partition(version: int) -> None:
     topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
     if version >= 13:
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "why", (RecordError(1, "é"),), 17)
 
-    made = build_produce_response(
+    made = response_of(
         version, {t: [encode_rejection(i, rejection, version) for i in many] for t, many in topics.items()}
     )
 
@@ -124,9 +124,7 @@ def test_rejection_response_has_an_entry_for_each_partition(version: int) -> Non
 
 
 @given(random_responses(), st.data())
-def test_truncated_produce_response_is_malformed_or_lacks_its_tail(
-    case: tuple[int, Value], data: st.DataObject
-) -> None:
+def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = PRODUCE_RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
@@ -139,18 +137,16 @@ def test_truncated_produce_response_is_malformed_or_lacks_its_tail(
 
 
 @given(random_responses())
-def test_tail_position_equals_that_of_a_full_produce_response_walk(case: tuple[int, Value]) -> None:
+def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
     version, value = case
-    frame, body_at = response_bytes_and_body_position(value, version)
+    frame, body_at = framed_response(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
 
-    assert find_tail_with_node_endpoints(frame, version, body_at) == (
-        walked.produce_response_tail_at if walked.has_node_endpoints else -1
-    )
+    assert tail_with_endpoints(frame, version, body_at) == (walked.tail_at if walked.has_node_endpoints else -1)
 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
-def test_rejects_produce_response_with_more_partitions_than_the_request(version: int) -> None:
+def test_a_response_with_more_partitions_than_the_request_is_malformed(version: int) -> None:
     key = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
     entries = [{"index": n, "error_code": 0, "base_offset": 0} for n in range(9)]
     body = PRODUCE_RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
@@ -161,17 +157,17 @@ def test_rejects_produce_response_with_more_partitions_than_the_request(version:
 
 
 @pytest.mark.parametrize("count", [-2, -1, -(2**31), 2**31 - 1])
-def test_rejects_impossible_counts_in_produce_response(count: int) -> None:
+def test_impossible_counts_are_malformed(count: int) -> None:
     body = count.to_bytes(4, "big", signed=True) + bytes(100)
 
     with pytest.raises(MalformedMessage, match="Produce response v3: "):
         walk_produce_response(body, 3, 0, 100)
     with pytest.raises(MalformedMessage, match="Produce response v3: "):
-        find_tail_with_node_endpoints(body, 3, 0)
+        tail_with_endpoints(body, 3, 0)
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_rejects_produce_response_topic_that_is_not_utf8(version: int) -> None:
+def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
@@ -179,7 +175,7 @@ def test_rejects_produce_response_topic_that_is_not_utf8(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_lone_surrogate_in_a_rejection_message_is_escaped(version: int) -> None:
+def test_a_message_with_half_a_surrogate_pair_is_written_with_its_escape(version: int) -> None:
     """A name in a client's schema may contain half a surrogate pair, and a message may quote the name."""
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "name \ud800", (RecordError(0, "also \udfff"),))
 

@@ -81,17 +81,18 @@ class ScriptedBroker:
             await self.may_response.wait()
             self.client = header.client_id or ""
             self.clients.add(self.client)
-            response_body = self.answers[ApiKey(key)](version, frame[header.body_at :])
-            if response_body is CLOSE:
+            respond_with_settings = self.answers[ApiKey(key)](version, frame[header.body_at :])
+            if respond_with_settings is CLOSE:
                 return
-            if isinstance(response_body, RawResponse):
-                writer.write(response_body)
-            elif response_body == SILENCE:
+            if isinstance(respond_with_settings, RawResponse):
+                writer.write(respond_with_settings)
+            elif respond_with_settings == SILENCE:
                 await self._until_gone(reader)
                 return
             else:
                 whole = (
-                    build_response_header(header.correlation_id, api.response_header_version(version)) + response_body
+                    build_response_header(header.correlation_id, api.response_header_version(version))
+                    + respond_with_settings
                 )
                 writer.write(len(whole).to_bytes(4, "big") + whole)
             await writer.drain()
@@ -112,7 +113,7 @@ def api_versions_response(*keys: ApiKey) -> Answer:
     return lambda version, _: API_VERSIONS_RESPONSE.build({"error_code": 0, "api_keys": offered}, version)
 
 
-def metadata_response_with_brokers(*found: tuple[int, str, int]) -> Answer:
+def metadata_of_brokers(*found: tuple[int, str, int]) -> Answer:
     """Return a Metadata response with these brokers and no topic."""
     named = [{"node_id": node_id, "host": host, "port": port} for node_id, host, port in found]
     return lambda version, _: METADATA_RESPONSE.build({"brokers": named, "topics": []}, version)
@@ -121,25 +122,22 @@ def metadata_response_with_brokers(*found: tuple[int, str, int]) -> Answer:
 def topic_settings(of: Callable[[str], Value | None]) -> Answer:
     """Return a DescribeConfigs response; `of` returns the settings of a topic, or None if the topic does not exist."""
 
-    def response_body(version: int, body: bytes) -> bytes:
+    def respond_with_settings(version: int, body: bytes) -> bytes:
         asked = DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]
         return DESCRIBE_CONFIGS_RESPONSE.build(
-            {
-                "throttle_time_ms": 0,
-                "results": [describe_configs_result(r["resource_name"], of(r["resource_name"])) for r in asked],
-            },
+            {"throttle_time_ms": 0, "results": [result_for(r["resource_name"], of(r["resource_name"])) for r in asked]},
             version,
         )
 
-    return response_body
+    return respond_with_settings
 
 
-def parse_requested_topics(version: int, body: bytes) -> list[str]:
+def asked_topics(version: int, body: bytes) -> list[str]:
     """Return the topics that a DescribeConfigs request names."""
     return [r["resource_name"] for r in DESCRIBE_CONFIGS_REQUEST.parse(body, version)["resources"]]
 
 
-def describe_configs_result(topic: str, settings: Value | None, error_code: int | None = None) -> Value:
+def result_for(topic: str, settings: Value | None, error_code: int | None = None) -> Value:
     """Return the entry of one topic in a DescribeConfigs response."""
     configs = [{"name": k, "value": v, "read_only": False, "is_sensitive": False} for k, v in (settings or {}).items()]
     code = error_code if error_code is not None else (3 if settings is None else 0)

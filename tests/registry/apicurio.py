@@ -11,7 +11,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.ports import free_ports
 
 FOLDER = Path(__file__).parents[2] / ".registry"
@@ -20,7 +20,7 @@ _VERSION = "2.5.11.Final"
 
 
 @dataclass
-class ApicurioServer:
+class Apicurio:
     """One registry process on a port of its own."""
 
     folder: Path
@@ -31,7 +31,7 @@ class ApicurioServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/apis/ccompat/v7"
 
-    def start(self) -> "ApicurioServer":
+    def start(self) -> "Apicurio":
         self.folder.mkdir(parents=True, exist_ok=True)
         runner = self.folder / f"apicurio-registry-app-{_VERSION}-runner.jar"
         if not runner.exists():
@@ -43,7 +43,7 @@ class ApicurioServer:
         log = (self.folder / "registry.log").open("ab")
         options = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dquarkus.http.host=127.0.0.1")
         self.process = subprocess.Popen(
-            command_killed_with_parent(["java", *options, f"-Dquarkus.http.port={self.port}", "-jar", str(runner)]),
+            killed_with_parent(["java", *options, f"-Dquarkus.http.port={self.port}", "-jar", str(runner)]),
             stdout=log,
             stderr=log,
             cwd=self.folder,

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.registry.apicurio import ApicurioServer
+from tests.registry.apicurio import Apicurio
 
 
 @pytest.fixture(scope="session")
-def registry_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApicurioServer]:
-    registry = ApicurioServer(tmp_path_factory.mktemp("registry"))
+def registry_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
+    registry = Apicurio(tmp_path_factory.mktemp("registry"))
     try:
         yield registry
     finally:
@@ -18,13 +18,13 @@ def registry_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicu
 
 
 @pytest.fixture(scope="module")
-def apicurio(registry_process: ApicurioServer) -> ApicurioServer:
+def apicurio(registry_process: Apicurio) -> Apicurio:
     """Return the running registry, which may contain subjects from other files."""
     return registry_process if registry_process.process is not None else registry_process.start()
 
 
 @pytest.fixture
-def unresponsive_server_url() -> Iterator[str]:
+def silent_url() -> Iterator[str]:
     """Yield the URL of a server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"

@@ -8,7 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable
 
 from tests.broker.certificates import Authority, Certificate
-from tests.registry.stand_in import Answering, FakeHttpServer, http_response
+from tests.registry.stand_in import Answering, StandIn, http_response
 
 
 def server_context(certificate: Certificate, clients: Authority | None = None) -> ssl.SSLContext:
@@ -21,15 +21,15 @@ def server_context(certificate: Certificate, clients: Authority | None = None) -
     return context
 
 
-def registry_relay_with_login(
+def guarding_relay(
     port: int, login: str | Callable[[], str] | None = None, tls: ssl.SSLContext | None = None
-) -> FakeHttpServer:
+) -> StandIn:
     """Return a relay in front of the registry at `port`. `login`: `user:password`, or a function that returns the valid
     bearer token."""
-    return FakeHttpServer(handler_of_relay_with_login(port, login), tls)
+    return StandIn(relay_with_login(port, login), tls)
 
 
-def handler_of_relay_with_login(port: int, login: str | Callable[[], str] | None = None) -> Answering:
+def relay_with_login(port: int, login: str | Callable[[], str] | None = None) -> Answering:
     """Return a handler that forwards requests with a valid login to the registry at `port`."""
 
     def is_authorized(header: bytes) -> bool:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from socket import socket
 from typing import Any
 
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 
 _PREFIX = b"GET /schemas/ids/"
 TextOf = Callable[[int], tuple[str, str] | None]
 """Returns the language and the text of the schema with an id, or None if there is no such schema."""
 
 
-def fake_registry_with_schemas(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> FakeHttpServer:
+def registry_of(text_of: TextOf, rule_sets: Mapping[int, Any] | None = None) -> StandIn:
     """Return the registry as a context manager. `rule_sets`: the rule sets of schemas by id."""
 
     def respond_with_schema(client: socket, head: bytes) -> bool:
@@ -26,4 +26,4 @@ def fake_registry_with_schemas(text_of: TextOf, rule_sets: Mapping[int, Any] | N
             client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
-    return FakeHttpServer(respond_with_schema)
+    return StandIn(respond_with_schema)

@@ -17,7 +17,7 @@ def http_response(status: str, body: bytes = b"", *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + body
 
 
-class FakeHttpServer:
+class StandIn:
     """A server that listens within a `with` block. `heads`: the heads of all requests."""
 
     def __init__(self, answering: Answering, tls: ssl.SSLContext | None = None) -> None:
@@ -50,7 +50,7 @@ class FakeHttpServer:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    def send_byte_by_byte(self, connection: socket.socket, data: bytes) -> None:
+    def drip_bytes(self, connection: socket.socket, data: bytes) -> None:
         """Send single bytes with pauses until the test ends."""
         for byte in data:
             connection.sendall(bytes([byte]))

@@ -11,15 +11,15 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from sluicegate.config.registries import Registry
-from sluicegate.proxy.registry.met_subjects import ApplicableSubjects
+from sluicegate.proxy.registry.met_subjects import MetSubjects
 from sluicegate.proxy.registry.registries import Registries
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Header, Outage, Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
 from tests.oracle.java_serializers import apicurio_protobuf
-from tests.registry.apicurio import ApicurioServer
+from tests.registry.apicurio import Apicurio
 from tests.validation.rules.records import record
 
 STREET = {
@@ -38,7 +38,7 @@ GOOD, BAD = b"\x06abc", b"\x06ab"
 
 
 def register_artifact(
-    apicurio: ApicurioServer, name: str, content: str, kind: str = "AVRO", references: Any = None
+    apicurio: Apicurio, name: str, content: str, kind: str = "AVRO", references: Any = None
 ) -> dict[str, Any]:
     """Register a schema with the native API; return the response, which has both ids of the artifact."""
     headers = {
@@ -54,19 +54,17 @@ def register_artifact(
     return made
 
 
-def native_url(apicurio: ApicurioServer) -> str:
+def native_url(apicurio: Apicurio) -> str:
     return f"http://127.0.0.1:{apicurio.port}/apis/registry/v2"
 
 
-def native_registry_rule(
-    apicurio: ApicurioServer, subject: SubjectName = SubjectName.TOPIC, **keys: Any
-) -> RequireRegisteredSchema:
+def rule_for(apicurio: Apicurio, subject: SubjectName = SubjectName.TOPIC, **keys: Any) -> HasRegisteredSchema:
     section = Registry(url=native_url(apicurio), type="apicurio", **keys)
-    return RequireRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
+    return HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"], None, subject)
 
 
 @pytest.fixture(scope="module")
-def registered_native_schema_ids(apicurio: ApicurioServer) -> dict[str, Any]:
+def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
     """Return a schema with a reference, whose two ids differ."""
     register_artifact(apicurio, "copy", '"string"')
     for i in range(10):  # other tests' schemas may have advanced both numbers
@@ -83,13 +81,13 @@ def registered_native_schema_ids(apicurio: ApicurioServer) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["globalId", "contentId"])
 @pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
-def test_validates_records_by_apicurio_native_schema_ids(
-    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any], kind: str, place: str
+def test_schemas_are_found_by_native_ids(
+    apicurio: Apicurio, registered_schema_ids: dict[str, Any], kind: str, place: str
 ) -> None:
-    number: int = registered_native_schema_ids[kind]
+    number: int = registered_schema_ids[kind]
     prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]
     headers: tuple[Header, ...] = ((f"apicurio.value.{kind}".encode(), number.to_bytes(8)),) if not prefix else ()
-    rule = native_registry_rule(apicurio, id=kind)
+    rule = rule_for(apicurio, id=kind)
 
     assert rule.fault(record(prefix + GOOD, topic="homes", headers=headers)) is None
     words = str(rule.fault(record(prefix + BAD, topic="homes", headers=headers)))
@@ -100,10 +98,8 @@ def test_validates_records_by_apicurio_native_schema_ids(
     assert elsewhere.endswith("comes from the serializer's apicurio.registry.artifact-resolver-strategy")
 
 
-def test_a_record_without_a_schema_id_is_rejected(
-    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any]
-) -> None:
-    rule = native_registry_rule(apicurio)
+def test_a_record_without_a_schema_id_is_rejected(apicurio: Apicurio, registered_schema_ids: dict[str, Any]) -> None:
+    rule = rule_for(apicurio)
 
     unknown = str(rule.fault(record(b"\0" + (4711).to_bytes(8) + GOOD)))
     assert "which registry main does not have" in unknown
@@ -124,11 +120,11 @@ message Other { int64 y = 1; }"""
 
 @pytest.mark.long
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
-def test_accepts_protobuf_written_by_the_apicurio_serializer(apicurio: ApicurioServer, with_headers: bool) -> None:
+def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: bool) -> None:
     topic = f"proto-headers-{with_headers}".lower()
-    file = FileDescriptorSet.FromString(compile_descriptor_set("shop.proto", FILE, {})).file[-1].SerializeToString()
+    file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     messages = [("Outer", b"\x0a\x06\x0a\x01k\x12\x01v"), ("Other", b"\x08\x07")]
-    rule = native_registry_rule(apicurio)
+    rule = rule_for(apicurio)
 
     written = apicurio_protobuf(native_url(apicurio), topic, file, messages, with_headers)
 
@@ -144,29 +140,27 @@ def test_accepts_protobuf_written_by_the_apicurio_serializer(apicurio: ApicurioS
 
 
 def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
-    apicurio: ApicurioServer, registered_native_schema_ids: dict[str, Any]
+    apicurio: Apicurio, registered_schema_ids: dict[str, Any]
 ) -> None:
     of_json = register_artifact(apicurio, "json-value", '{"type": "object"}', "JSON")["globalId"].to_bytes(8)
     of_protobuf = register_artifact(apicurio, "proto-value", 'syntax = "proto3"; message M { }', "PROTOBUF")[
         "globalId"
     ].to_bytes(8)
-    rule = native_registry_rule(apicurio)
+    rule = rule_for(apicurio)
 
     assert rule.fault(record(b"\0" + of_json + b"{}", topic="json")) is None
     assert "does not match its JSON Schema" in str(rule.fault(record(b"\0" + of_json + b"1", topic="json")))
     assert rule.fault(record(b"\0" + of_protobuf + b"\x03\x0a\x01M", topic="proto")) is None
     section = Registry(url=native_url(apicurio), type="apicurio")
-    surveyed = RegistrySurvey("main", section, ApplicableSubjects(all_subjects=True)).compile_new_schemas(
-        compile_inline
-    )
+    surveyed = RegistrySurvey("main", section, MetSubjects(all_subjects=True)).compile_new_schemas(compile_inline)
     assert "proto-value" not in {each.subject for each in surveyed.unusable}
     assert surveyed.usable >= 5
     assert surveyed.is_complete
 
 
-def test_registry_url_of_another_api_raises_an_outage_with_advice(apicurio: ApicurioServer) -> None:
+def test_a_registry_url_of_another_api_is_an_outage_with_advice(apicurio: Apicurio) -> None:
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
-    rule = RequireRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
+    rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 
     with pytest.raises(Outage, match="set url to the native API"):
         rule.fault(record(b"\0" + bytes(7) + b"\x01" + GOOD))

@@ -14,17 +14,17 @@ from sluicegate.proxy.registry.schema_compiler import RulesProcessCompiler
 from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.avro.json_encoding import InvalidJsonEncoding, JsonEncoding
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.json_encoding import JsonEncoding, NotInJsonEncoding
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, Header, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import HasJsonEncoding, SchemaLanguage
-from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
+from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.oracle.java_serializers import apicurio_avro
-from tests.registry.apicurio import ApicurioServer
-from tests.registry.test_apicurio_native import native_registry_rule, native_url
+from tests.registry.apicurio import Apicurio
+from tests.registry.test_apicurio_native import native_url, rule_for
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 LINE = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]}
 SCHEMA: dict[str, Any] = {
@@ -74,33 +74,33 @@ def _binary(order: dict[str, Any]) -> bytes:
 
 
 def _written(
-    apicurio: ApicurioServer, topic: str, data: list[bytes], encoding: str
+    apicurio: Apicurio, topic: str, data: list[bytes], encoding: str
 ) -> list[tuple[bytes, tuple[Header, ...]]]:
     return apicurio_avro(native_url(apicurio), topic, TEXT, data, encoding)
 
 
-def test_apicurio_json_encoded_avro_converts_to_the_binary_datum(apicurio: ApicurioServer) -> None:
+def test_apicurios_json_is_the_binary_datum(apicurio: Apicurio) -> None:
     made = random.Random(7)
     data = [_binary(_order(made)) for _ in range(200)]
-    rule = native_registry_rule(apicurio)
+    rule = rule_for(apicurio)
 
     written = _written(apicurio, "json-orders", data, "JSON")
 
-    encoding = JsonEncoding(compile_avro_content(TEXT).plan)
+    encoding = JsonEncoding(avro_content(TEXT).plan)
     for datum, (value, headers) in zip(data, written, strict=True):
         assert (b"apicurio.value.encoding", b"JSON") in headers
-        assert encoding.to_binary_encoding(value, StepBudget()) == datum
+        assert encoding.binary(value, StepBudget()) == datum
         assert rule.fault(record(value, topic="json-orders", headers=headers)) is None
 
 
-def test_avro_with_json_encoding_header_is_read_as_binary_if_it_is_binary(apicurio: ApicurioServer) -> None:
+def test_binary_values_with_the_header_are_read_as_binary(apicurio: Apicurio) -> None:
     ((value, headers),) = _written(apicurio, "binary-orders", [_binary(_order(random.Random(1)))], "BINARY")
 
     assert (b"apicurio.value.encoding", b"BINARY") in headers
-    assert native_registry_rule(apicurio).fault(record(value, topic="binary-orders", headers=headers)) is None
+    assert rule_for(apicurio).fault(record(value, topic="binary-orders", headers=headers)) is None
 
 
-def _headers_of(apicurio: ApicurioServer, topic: str) -> tuple[Header, ...]:
+def _headers_of(apicurio: Apicurio, topic: str) -> tuple[Header, ...]:
     return _written(apicurio, topic, [_binary(_order(random.Random(1)))], "JSON")[0][1]
 
 
@@ -121,14 +121,12 @@ def _headers_of(apicurio: ApicurioServer, topic: str) -> tuple[Header, ...]:
         ({"nothing": 0}, "Order.nothing must be null"),
     ],
 )
-def test_rejects_invalid_json_encoded_avro_with_its_location(
-    apicurio: ApicurioServer, change: dict[str, Any], words: str
-) -> None:
+def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[str, Any], words: str) -> None:
     good = {
         "id": "a", "count": 1, "total": 1, "price": 1, "weight": "NaN", "paid": True, "raw": "ÿ", "hash": "ab",
         "state": "NEW", "note": {"shop.Hash": "ab"}, "lines": [{"k": None}], "nothing": None,
     }  # fmt: skip
-    headers, rule = _headers_of(apicurio, "bad-orders"), native_registry_rule(apicurio)
+    headers, rule = _headers_of(apicurio, "bad-orders"), rule_for(apicurio)
 
     assert rule.fault(record(json.dumps(good).encode(), topic="bad-orders", headers=headers)) is None
     fault = str(rule.fault(record(json.dumps(good | change).encode(), topic="bad-orders", headers=headers)))
@@ -138,40 +136,38 @@ def test_rejects_invalid_json_encoded_avro_with_its_location(
     assert "is not JSON, although the header apicurio.value.encoding declares it" in not_json
 
 
-def test_expressions_and_schema_rules_evaluate_json_encoded_avro(apicurio: ApicurioServer) -> None:
+def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Apicurio) -> None:
     order = _order(random.Random(3)) | {"count": 1000, "lines": []}
     ((value, headers),) = _written(apicurio, "ruled", [_binary(order)], "JSON")
     given = record(value, topic="ruled", headers=headers)
-    rule = native_registry_rule(apicurio)
+    rule = rule_for(apicurio)
 
-    assert RequireSchemaExpression("value.count == 1000", rule).fault(given) is None
-    assert RequireSchemaExpression("value.count == 1", rule).fault(given) is not None
-    assert "the field count does not meet the rule low" in str(
-        RequireRulesInsideSchema(rule, Side.VALUE, time_ns).fault(given)
-    )
+    assert TrueOfSchema("value.count == 1000", rule).fault(given) is None
+    assert TrueOfSchema("value.count == 1", rule).fault(given) is not None
+    assert "the field count does not meet the rule low" in str(MeetsRulesInside(rule, Side.VALUE, time_ns).fault(given))
 
 
-def test_json_encoded_avro_costs_steps_by_size_and_is_limited_in_depth() -> None:
-    content = compile_avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
+def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:
+    content = avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
     deep = b'{"r":{"R":' * 200 + b'{"r":null}' + b"}}" * 200
 
-    assert count_evaluation_steps(content.json_encoding_content().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
-    with pytest.raises(InvalidJsonEncoding, match="nested at most 100 levels deep"):
-        JsonEncoding(content.plan).to_binary_encoding(deep, StepBudget())
+    assert steps_of(content.json_encoded().fault, b"[" + b"1," * 20_000 + b"1]") > INLINE_STEPS
+    with pytest.raises(NotInJsonEncoding, match="nested at most 100 levels deep"):
+        JsonEncoding(content.plan).binary(deep, StepBudget())
 
 
-def test_rules_process_validates_costly_json_encoded_avro() -> None:
+def test_costly_data_are_read_in_the_rules_process() -> None:
     text = SchemaText(SchemaLanguage.AVRO, '{"type": "array", "items": "long"}', ())
     process = RulesProcess(RuleLimits(5.0, 256 << 20), WaitBudget())
     numbers = list(range(20_000))
     try:
         content = RulesProcessCompiler(process)(text).content
         assert isinstance(content, HasJsonEncoding)
-        encoded = content.json_encoding_content()
+        encoded = content.json_encoded()
         for good in (numbers[:10], numbers):
             assert encoded.fault(json.dumps(good).encode(), StepBudget()) is None
             words = str(encoded.fault(json.dumps([*good, "x"]).encode(), StepBudget()))
             assert "must be a whole number of 64 bits" in words
-        assert content.json_encoding_content() is encoded
+        assert content.json_encoded() is encoded
     finally:
         process.close()

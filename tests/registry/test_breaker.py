@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.proxy.registry.breaker import RegistryCircuitBreaker
+from sluicegate.proxy.registry.breaker import Breaker
 from sluicegate.proxy.registry.http import RegistryFailed
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Outage, StepBudget
@@ -22,7 +22,7 @@ class RecordedReports:
     def failed(self, registry: str) -> None:
         self.failures += 1
 
-    def log_backoff(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         self.lines.append(f"{registry} backed off after {failures}: {reason}")
 
     def recovered(self, registry: str, seconds: float) -> None:
@@ -48,7 +48,7 @@ def recorded_reports() -> RecordedReports:
     return RecordedReports()
 
 
-def advance_clock_until_allowed(breaker: RegistryCircuitBreaker, clock: Clock) -> float:
+def seconds_until_allowed(breaker: Breaker, clock: Clock) -> float:
     """Let the pause for requests pass and return its length (s)."""
     began = clock.now
     while breaker.blocks_requests:
@@ -56,44 +56,42 @@ def advance_clock_until_allowed(breaker: RegistryCircuitBreaker, clock: Clock) -
     return clock.now - began
 
 
-def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_reports: RecordedReports) -> None:
-    breaker = RegistryCircuitBreaker("main", clock, recorded_reports)
+def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
+    clock: Clock, recorded_reports: RecordedReports
+) -> None:
+    breaker = Breaker("main", clock, recorded_reports)
     rests = []
     for _ in range(8):
         breaker.request_started()
         breaker.request_failed("connection rejected")
-        rests.append(advance_clock_until_allowed(breaker, clock))
+        rests.append(seconds_until_allowed(breaker, clock))
     assert rests == [1, 1, 2, 4, 8, 15, 15, 15]
     assert recorded_reports.failures == 8
     assert recorded_reports.lines == ["main backed off after 3: connection rejected"]
 
     breaker.request_started()
     breaker.request_succeeded()
-    assert not breaker.has_last_request_failed
+    assert not breaker.has_last_failed
     assert recorded_reports.lines[1:] == [f"main recovered after {sum(rests):g} s"]
 
     breaker.request_started()
     breaker.request_failed("again")
-    assert advance_clock_until_allowed(breaker, clock) == 1, "the count starts again"
+    assert seconds_until_allowed(breaker, clock) == 1, "the count starts again"
 
 
-def test_failed_look_up_for_many_waiting_records_counts_as_one_failure(
+def test_a_failed_look_up_with_many_waiting_records_counts_once(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
-    breaker = RegistryCircuitBreaker("main", clock, recorded_reports)
+    breaker = Breaker("main", clock, recorded_reports)
     breaker.request_started()
     for _ in range(16):
         breaker.request_failed("no response within 2 s")
     breaker.request_failed("no response within 10 s")
 
-    assert (recorded_reports.failures, recorded_reports.lines, advance_clock_until_allowed(breaker, clock)) == (
-        1,
-        [],
-        1,
-    )
+    assert (recorded_reports.failures, recorded_reports.lines, seconds_until_allowed(breaker, clock)) == (1, [], 1)
 
 
-def test_unavailable_registry_is_retried_rarely_until_it_recovers(
+def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -113,7 +111,7 @@ def test_unavailable_registry_is_retried_rarely_until_it_recovers(
     clock.now += 15
     with pytest.raises(Outage):  # the response to this request counts for all others
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_last_request_failed)
+    eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
     assert "recovered" in recorded_reports.lines[-1]
 
@@ -121,7 +119,7 @@ def test_unavailable_registry_is_retried_rarely_until_it_recovers(
 @pytest.mark.parametrize(
     "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
 )
-def test_internal_error_in_a_look_up_raises_an_outage_that_hides_its_message(
+def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
     bug: Exception, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -141,20 +139,20 @@ def test_internal_error_in_a_look_up_raises_an_outage_that_hides_its_message(
     clock.now += 1.1
     with pytest.raises(Outage):
         registry.schema(1)
-    eventually(lambda: not registry._breaker.has_last_request_failed)
+    eventually(lambda: not registry._breaker.has_last_failed)
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
 
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
-def test_internal_error_in_any_registry_client_part_raises_an_outage(
+def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
     part: str, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
-    class RegistryWithInternalError:
+    class BrokenRegistry:
         def __getattr__(self, name: str) -> object:
             raise ZeroDivisionError(name)
 
     registry = SchemaRegistry("main", ScriptedRegistry(), 60, 30, clock, reports=recorded_reports)
-    setattr(registry, part, RegistryWithInternalError())
+    setattr(registry, part, BrokenRegistry())
 
     outages = 0
     for ask in (lambda: registry.schema(1), lambda: registry.is_registered_under(1, "orders-value")):

@@ -17,18 +17,18 @@ from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.reporting.logs.service_reports import RegistryReports
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.validation.rules.from_keys import compile_rule_set
+from sluicegate.validation.rules.from_keys import rule_set_of
 from sluicegate.validation.rules.rule import RecordRule, RuledRecord, Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
-from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
-from sluicegate.validation.rules.schemas.rule_sets import describe_unvalidated_parts, parse_write_rules
-from sluicegate.validation.rules.schemas.schema_constraints import RequireSchemaConstraints
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression, json_schema_of
-from tests.config.contracts.written import load_configuration_with_files
-from tests.registry.test_protobuf_serializers import file_descriptor_of, message_classes_of_proto
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rule_sets import passed_over_by, write_rules_in
+from sluicegate.validation.rules.schemas.schema_constraints import MeetsConstraints
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema, json_schema_of
+from tests.config.contracts.written import load_texts
+from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 pytest.importorskip("tink", reason="tink is not installed: pip install 'confluent-kafka[rules]'")
@@ -110,9 +110,7 @@ FIELDS = {"domainRules": [encryption_rule("pii", "TRANSFORM", "ENCRYPT", tags=["
 PAYLOAD = {"encodingRules": [encryption_rule("all", "TRANSFORM", "ENCRYPT_PAYLOAD")]}
 
 
-def schema_response_body(
-    language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None
-) -> dict[str, Any]:
+def schema_body(language: str, rule_set: dict[str, Any], tags: dict[str, list[str]] | None = None) -> dict[str, Any]:
     """Return a registry's response about the schema of a language."""
     text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
     return {
@@ -131,10 +129,10 @@ class EncryptedSchema:
         text = {"JSON": JSON, "AVRO": AVRO, "PROTOBUF": PROTOBUF}[language]
         self.counters = Counters()
         http = ScriptedRegistry()
-        http.answers["/schemas/ids/1"] = JsonResponse(200, schema_response_body(language, rule_set, tags))
+        http.answers["/schemas/ids/1"] = JsonResponse(200, schema_body(language, rule_set, tags))
         http.answers["/schemas/ids/1/versions"] = JsonResponse(200, [{"subject": "orders-value", "version": 1}])
         self.schemas = SchemaRegistry("main", http, 60, 30, reports=RegistryReports(self.counters))
-        self.rule = RequireRegisteredSchema(Side.VALUE, self.schemas)
+        self.rule = HasRegisteredSchema(Side.VALUE, self.schemas)
         client = SchemaRegistryClient.new_client({"url": "mock://"})
         of_metadata = None if tags is None else Metadata(MetadataTags(tags), None, None)
         if language == "PROTOBUF":
@@ -148,7 +146,7 @@ class EncryptedSchema:
         elif language == "JSON":
             self._serialize = JSONSerializer(text, client, None, conf | {"validate": False}, keys, EXECUTORS)
         else:
-            self.new = message_classes_of_proto(WITHOUT_CONSTRAINTS)("shop.Order")
+            self.new = classes_of(WITHOUT_CONSTRAINTS)("shop.Order")
             conf |= {"use.deprecated.format": False}
             self._serialize = ProtobufSerializer(self.new, client, conf, keys, EXECUTORS)
 
@@ -159,19 +157,19 @@ class EncryptedSchema:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_skips_and_counts_records_with_an_encrypted_payload(language: str) -> None:
+def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
     written = EncryptedSchema(language, PAYLOAD)
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
         written.rule,
-        RequireRegistryConditions(written.rule, Side.VALUE, time_ns),
-        RequireSchemaConstraints(written.rule, Side.VALUE),
-        RequireSchemaExpression("value.id == 'x'", written.rule),
+        MeetsConditions(written.rule, Side.VALUE, time_ns),
+        MeetsConstraints(written.rule, Side.VALUE),
+        TrueOfSchema("value.id == 'x'", written.rule),
     )
 
     assert [each.fault(good) for each in rules] == [None] * 4
     assert written.counters.encrypted_records == {("main", "whole"): 1}
-    assert count_evaluation_steps(written.rule.fault, good) <= 10
+    assert steps_of(written.rule.fault, good) <= 10
     # The schema's id and its subject are still validated, and so is a record that the serializer did not encrypt.
     assert "not registered under subject others-value" in str(written.rule.fault(record(good.value, topic="others")))
     replayed = record(b"\0\0\0\0\1\xff", topic="orders", headers=((b"__rule.name", b"all"),))
@@ -179,11 +177,11 @@ def test_skips_and_counts_records_with_an_encrypted_payload(language: str) -> No
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_validates_unencrypted_fields_of_records_with_encrypted_fields(language: str) -> None:
+def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
     written = EncryptedSchema(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
-    constraints = RequireSchemaConstraints(written.rule, Side.VALUE)
+    constraints = MeetsConstraints(written.rule, Side.VALUE)
 
     assert (written.rule.fault(good), constraints.fault(good)) == (None, None)
     assert written.counters.encrypted_records == {("main", "fields"): 1}
@@ -196,7 +194,7 @@ def test_validates_unencrypted_fields_of_records_with_encrypted_fields(language:
 @pytest.mark.parametrize(
     ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
 )
-def test_skips_only_fields_that_schema_metadata_tags_for_encryption(pattern: str, bad: dict[str, str]) -> None:
+def test_only_fields_that_the_metadata_tags_as_encrypted_are_skipped(pattern: str, bad: dict[str, str]) -> None:
     written = EncryptedSchema("JSON", FIELDS, {pattern: ["PII"]})
     long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
 
@@ -225,7 +223,7 @@ CONDITIONS = [
         if language != "PROTOBUF" or each[1] not in _OF_MAPS
     ],
 )
-def test_condition_before_encryption_ignores_encrypted_fields(
+def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     language: str, type_: str, expression: str, is_evaluated: bool
 ) -> None:
     plain = EncryptedSchema(language, FIELDS)
@@ -233,29 +231,29 @@ def test_condition_before_encryption_ignores_encrypted_fields(
     condition = encryption_rule("c", "CONDITION", type_, expression, onFailure="ERROR")
     given = EncryptedSchema(language, {"domainRules": [condition, *FIELDS["domainRules"]]})
 
-    words = RequireRegistryConditions(given.rule, Side.VALUE, time_ns).fault(order)
+    words = MeetsConditions(given.rule, Side.VALUE, time_ns).fault(order)
 
     assert (words is not None) is is_evaluated, words
 
 
-def test_rule_description_mentions_skipped_encrypted_fields() -> None:
+def test_skipped_encrypted_fields_are_described() -> None:
     conditions = [encryption_rule("c", "CONDITION", "CEL", "true"), encryption_rule("w", "TRANSFORM", "JSONATA", "$")]
     rule_set = {
         "domainRules": [*conditions, *FIELDS["domainRules"]],
         "encodingRules": [encryption_rule("b", "CONDITION", "CEL", "true"), *PAYLOAD["encodingRules"]],
     }
 
-    found = parse_write_rules(rule_set)
+    found = write_rules_in(rule_set)
 
     assert found.conditions == ()
-    assert list(describe_unvalidated_parts(found)) == [
+    assert list(passed_over_by(found)) == [
         "values are not validated, because its rule all changes the serialized bytes (encodingRules)",
         "only the type of fields with the tags PII is validated, because its rule pii encrypts them: formats, "
         "constraints, conditions and expressions that read them do not apply",
         "its condition c is about values that w changes later",
         "its condition b is about serialized bytes (encodingRules), which all changes",
     ]
-    assert parse_write_rules(rule_set | {"enableAt": "SERVER"}) == parse_write_rules(None)
+    assert write_rules_in(rule_set | {"enableAt": "SERVER"}) == write_rules_in(None)
 
 
 EXPRESSIONS = [
@@ -274,9 +272,9 @@ def _with_encrypted_fields(language: str) -> EncryptedSchema:
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("expression", "is_evaluated"), EXPRESSIONS)
-def test_expression_ignores_encrypted_fields(language: str, expression: str, is_evaluated: bool) -> None:
+def test_an_expression_is_about_the_fields_that_can_be_read(language: str, expression: str, is_evaluated: bool) -> None:
     written = _with_encrypted_fields(language)
-    rule = RequireSchemaExpression(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
+    rule = TrueOfSchema(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
 
     assert (rule.fault(written.record(ORDER)) is not None) is is_evaluated
 
@@ -331,23 +329,21 @@ OVER_DATA: list[tuple[dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("schema", "passes"), OVER_DATA)
-def test_json_schema_of_decoded_data_ignores_encrypted_fields(
+def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
     language: str, schema: dict[str, Any], passes: bool
 ) -> None:
     written = _with_encrypted_fields(language)
-    rule = RequireSchemaExpression(json.dumps(schema), written.rule, json_schema_of)
+    rule = TrueOfSchema(json.dumps(schema), written.rule, json_schema_of)
 
     assert (rule.fault(written.record(ORDER)) is None) is passes
 
 
-def test_encrypted_record_is_counted_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
+def test_a_record_counts_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
     written = EncryptedSchema("JSON", PAYLOAD)
     rules = [{"name": f"r{i}", "value": {"schema": {"registry": "main"}}} for i in range(2)]
     topics = json.dumps([{"match": "orders", "rules": rules}])
-    config = load_configuration_with_files(
-        tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n"
-    ).config
-    made = compile_rule_set(config.topics[0].rules, SchemaRules({"main": written.schemas}))
+    config = load_texts(tmp_path, f"topics: {topics}\nregistries: {{main: {{url: 'http://h'}}}}\n").config
+    made = rule_set_of(config.topics[0].rules, SchemaRules({"main": written.schemas}))
     assert made is not None
 
     assert [named.rule.fault(written.record(ORDER)) for named in made.rules] == [None, None]

@@ -22,12 +22,12 @@ from tests.broker.eventually import eventually
 from tests.registry.test_schema_registry import LONG, ScriptedRegistry
 
 
-class RequestContents:
+class ReadContents:
     """The data of a request."""
 
 
-def run_failing_request_with_contents(request: Callable[[], object]) -> "weakref.ref[RequestContents]":
-    contents = RequestContents()
+def fail_with_contents(request: Callable[[], object]) -> "weakref.ref[ReadContents]":
+    contents = ReadContents()
     with suppress(Outage):
         request()
         raise AssertionError("it has not failed")
@@ -38,54 +38,54 @@ def raise_outage(_text: SchemaText) -> CompiledSchema:
     raise Outage("the rules process is starting")
 
 
-class ConnectionRefusingRegistry(ScriptedRegistry):
+class RefusingRegistry(ScriptedRegistry):
     """A registry that raises a new error each time, which only the caller keeps."""
 
     def get(self, path: str) -> JsonResponse:
         raise RegistryFailed("connection refused")
 
 
-def look_up_with_connection_error(_: ScriptedRegistry) -> Callable[[], object]:
-    registry = SchemaRegistry("main", ConnectionRefusingRegistry())
+def failing_look_up(_: ScriptedRegistry) -> Callable[[], object]:
+    registry = SchemaRegistry("main", RefusingRegistry())
     return lambda: registry.schema(7)
 
 
-def subject_look_up_with_connection_error(_: ScriptedRegistry) -> Callable[[], object]:
-    registry = SchemaRegistry("main", ConnectionRefusingRegistry())
+def failing_subject_look_up(_: ScriptedRegistry) -> Callable[[], object]:
+    registry = SchemaRegistry("main", RefusingRegistry())
     return lambda: registry.is_registered_under(7, "orders-value")
 
 
-def look_up_with_timeout(http: ScriptedRegistry) -> Callable[[], object]:
+def late_look_up(http: ScriptedRegistry) -> Callable[[], object]:
     http.gate = threading.Event()
     registry = SchemaRegistry("main", http, wait_seconds=0.01)
     return lambda: registry.schema(7)
 
 
-def look_up_over_wait_budget(http: ScriptedRegistry) -> Callable[[], object]:
+def evaluation_over_budget(http: ScriptedRegistry) -> Callable[[], object]:
     http.gate = threading.Event()
     budget = WaitBudget()
     registry = SchemaRegistry("main", http, wait_budget=budget)
 
-    def look_up_within_wait_budget() -> None:
-        with budget.limit_waiting(0.01, acquired_lock(), "client"):
+    def request_over_budget() -> None:
+        with budget.limit_waiting(0.01, held_lock(), "client"):
             registry.schema(7)
 
-    return look_up_within_wait_budget
+    return request_over_budget
 
 
-def acquired_lock() -> threading.Lock:
+def held_lock() -> threading.Lock:
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
-def look_up_with_internal_error(http: ScriptedRegistry) -> Callable[[], object]:
+def evaluation_with_fault(http: ScriptedRegistry) -> Callable[[], object]:
     http.answers["/schemas/ids/7"] = ZeroDivisionError()
     registry = SchemaRegistry("main", http)
     return lambda: registry.schema(7)
 
 
-def look_up_with_compiler_outage(http: ScriptedRegistry) -> Callable[[], object]:
+def failing_compilation(http: ScriptedRegistry) -> Callable[[], object]:
     http.answers["/schemas/ids/7"] = LONG
     registry = SchemaRegistry("main", http, compiler=raise_outage)
     return lambda: registry.schema(7)
@@ -94,15 +94,15 @@ def look_up_with_compiler_outage(http: ScriptedRegistry) -> Callable[[], object]
 @pytest.mark.parametrize(
     "make",
     [
-        look_up_with_connection_error,
-        subject_look_up_with_connection_error,
-        look_up_with_timeout,
-        look_up_over_wait_budget,
-        look_up_with_internal_error,
-        look_up_with_compiler_outage,
+        failing_look_up,
+        failing_subject_look_up,
+        late_look_up,
+        evaluation_over_budget,
+        evaluation_with_fault,
+        failing_compilation,
     ],
 )
-def test_failed_look_up_keeps_no_reference_to_the_request(
+def test_a_failed_look_up_holds_nothing_of_the_request(
     make: Callable[[ScriptedRegistry], Callable[[], object]],
 ) -> None:
     http = ScriptedRegistry()
@@ -110,7 +110,7 @@ def test_failed_look_up_keeps_no_reference_to_the_request(
 
     gc.disable()
     try:
-        contents = run_failing_request_with_contents(request)
+        contents = fail_with_contents(request)
         if http.gate is not None:
             http.gate.set()
         eventually(lambda: contents() is None, seconds=5)
@@ -118,23 +118,23 @@ def test_failed_look_up_keeps_no_reference_to_the_request(
         gc.enable()
 
 
-def test_requests_that_wait_for_one_compiler_keep_no_reference_to_each_other() -> None:
+def test_two_requests_that_wait_for_one_compiler_hold_nothing() -> None:
     http = ScriptedRegistry()
     http.answers["/schemas/ids/7"] = LONG
     begun, going_on = threading.Event(), threading.Event()
 
-    def compile_with_delayed_outage(_text: SchemaText) -> CompiledSchema:
+    def compile_late(_text: SchemaText) -> CompiledSchema:
         begun.set()
         going_on.wait(30)
         raise Outage("the rules process is starting")
 
-    registry = SchemaRegistry("main", http, compiler=compile_with_delayed_outage)
+    registry = SchemaRegistry("main", http, compiler=compile_late)
     gc.disable()
     try:
         with ThreadPoolExecutor(2) as threads:
-            first = threads.submit(run_failing_request_with_contents, lambda: registry.schema(7))
+            first = threads.submit(fail_with_contents, lambda: registry.schema(7))
             begun.wait(30)
-            second = threads.submit(run_failing_request_with_contents, lambda: registry.schema(7))
+            second = threads.submit(fail_with_contents, lambda: registry.schema(7))
             eventually(lambda: len(http.asked) == 1)
             going_on.set()
             contents = [first.result(30), second.result(30)]

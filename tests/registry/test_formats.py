@@ -24,7 +24,7 @@ DRAFT_3 = '{"$schema": "http://json-schema.org/draft-03/schema#", "properties": 
 UNFORMATTED = b'{"ip": "x"}'
 
 
-class SingleSchemaRegistry:
+class OneSchema:
     """A registry with one schema, under any subject (`Schemas`)."""
 
     name = "main"
@@ -46,44 +46,36 @@ class SingleSchemaRegistry:
 
 
 @pytest.fixture(scope="module")
-def started_rules_process() -> Iterator[RulesProcess]:
+def process() -> Iterator[RulesProcess]:
     made = RulesProcess(RuleLimits(2.0, 256 << 20), WaitBudget())
     yield made
     made.close()
 
 
-def local_schema_rule(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
-    return SchemaRules({}).make_schema_rule(Schema(text=text, format="json", formats=formats), Side.VALUE)
+def rule_of_file(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
+    return SchemaRules({}).of_schema(Schema(text=text, format="json", formats=formats), Side.VALUE)
 
 
-def local_schema_rule_in_process(text: str, formats: Any, started_rules_process: RulesProcess) -> RecordRule:
-    return SchemaRules({}, started_rules_process).make_schema_rule(
-        Schema(text=text, format="json", formats=formats), Side.VALUE
-    )
+def rule_of_file_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
+    return SchemaRules({}, process).of_schema(Schema(text=text, format="json", formats=formats), Side.VALUE)
 
 
-def registry_schema_rule(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
-    rules = SchemaRules({"main": SingleSchemaRegistry(json_schema_content(text))})
-    return rules.make_schema_rule(Schema(registry="main", formats=formats), Side.VALUE)
+def rule_of_registry(text: str, formats: Any, _process: RulesProcess) -> RecordRule:
+    rules = SchemaRules({"main": OneSchema(json_schema_content(text))})
+    return rules.of_schema(Schema(registry="main", formats=formats), Side.VALUE)
 
 
-def registry_schema_rule_in_process(text: str, formats: Any, started_rules_process: RulesProcess) -> RecordRule:
+def rule_of_registry_in_process(text: str, formats: Any, process: RulesProcess) -> RecordRule:
     """Return a rule about a schema that only the rules process has compiled."""
-    content = StoppableContent(Specification(EvaluatorKind.JSON, text.encode()), None, started_rules_process)
-    return SchemaRules({"main": SingleSchemaRegistry(content)}).make_schema_rule(
-        Schema(registry="main", formats=formats), Side.VALUE
-    )
+    content = StoppableContent(Specification(EvaluatorKind.JSON, text.encode()), None, process)
+    return SchemaRules({"main": OneSchema(content)}).of_schema(Schema(registry="main", formats=formats), Side.VALUE)
 
 
-@pytest.mark.parametrize(
-    "make", [local_schema_rule, local_schema_rule_in_process, registry_schema_rule, registry_schema_rule_in_process]
-)
+@pytest.mark.parametrize("make", [rule_of_file, rule_of_file_in_process, rule_of_registry, rule_of_registry_in_process])
 @pytest.mark.parametrize("text", [SCHEMA, DRAFT_3])
-def test_json_schema_formats_are_ignored_if_only_annotated(
-    make: Callable[..., RecordRule], text: str, started_rules_process: RulesProcess
-) -> None:
-    asserting, annotating = make(text, "assert", started_rules_process), make(text, "annotate", started_rules_process)
-    behind = b"\0\0\0\0\7" if make in (registry_schema_rule, registry_schema_rule_in_process) else b""
+def test_annotated_formats_have_no_effect(make: Callable[..., RecordRule], text: str, process: RulesProcess) -> None:
+    asserting, annotating = make(text, "assert", process), make(text, "annotate", process)
+    behind = b"\0\0\0\0\7" if make in (rule_of_registry, rule_of_registry_in_process) else b""
 
     bad, wrong = record(value=behind + UNFORMATTED), record(value=behind + b"[")
     for rule in (annotating, asserting, annotating):
@@ -102,14 +94,12 @@ def test_json_schema_formats_are_ignored_if_only_annotated(
         ("puce", False),
     ],
 )
-def test_draft_3_color_format_accepts_css_colors(
-    text: str, is_colour: bool, started_rules_process: RulesProcess
-) -> None:
+def test_colours_of_draft_3_are_those_of_css(text: str, is_colour: bool, process: RulesProcess) -> None:
     one = record(value=f'{{"ip": "{text}"}}'.encode())
 
-    assert (local_schema_rule(DRAFT_3, "assert", started_rules_process).fault(one) is None) == is_colour
+    assert (rule_of_file(DRAFT_3, "assert", process).fault(one) is None) == is_colour
 
 
-def test_rejects_formats_key_for_schemas_other_than_json() -> None:
+def test_formats_belong_to_json_schemas() -> None:
     with pytest.raises(ValueError, match="formats is only valid for JSON Schemas"):
         Schema(text="{}", format="avro", formats="annotate")

@@ -19,14 +19,14 @@ from moto.server import ThreadedMotoServer
 
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import RegistryFailed
-from sluicegate.proxy.registry.met_subjects import ApplicableSubjects
-from sluicegate.proxy.registry.registries import Registries, registry_http_of
+from sluicegate.proxy.registry.met_subjects import MetSubjects
+from sluicegate.proxy.registry.registries import Registries, http_of
 from sluicegate.proxy.registry.schema_compiler import compile_inline
 from sluicegate.proxy.registry.survey import RegistrySurvey
 from sluicegate.validation.rules.rule import Outage, Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
-from tests.registry.stand_in import FakeHttpServer, http_response
-from tests.registry.test_glue import AVRO, frame_with_glue_version
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from tests.registry.stand_in import StandIn, http_response
+from tests.registry.test_glue import AVRO, framed_value
 from tests.validation.rules.records import record
 
 REGION, KEY_ID, SECRET, TOKEN = "eu-west-1", "AKIDEXAMPLE", "a/planted+secret", "a-session"
@@ -35,7 +35,7 @@ SCHEMA = '{"type": "record", "name": "R", "fields": [{"name": "a", "type": "stri
 
 
 @pytest.fixture(autouse=True)
-def hide_aws_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hide the machine's own AWS credentials."""
     for name in (*KEYS, "AWS_SESSION_TOKEN", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -50,7 +50,7 @@ def aws_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def glue_registry_section(url: str, **keys: Any) -> Registry:
+def section_at(url: str, **keys: Any) -> Registry:
     return Registry(type="glue", region=REGION, url=url, **keys)
 
 
@@ -65,7 +65,7 @@ def moto() -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("aws_keys")
-def test_finds_glue_schema_registered_by_boto3_under_its_topic(moto: str) -> None:
+def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) -> None:
     glue = boto3.client("glue", region_name=REGION, endpoint_url=moto)
     glue.create_registry(RegistryName="ours")
     made = glue.create_schema(
@@ -76,27 +76,27 @@ def test_finds_glue_schema_registered_by_boto3_under_its_topic(moto: str) -> Non
         SchemaDefinition=SCHEMA,
     )
     version = UUID(made["SchemaVersionId"])
-    good, bad = (record(frame_with_glue_version(version, data), topic="orders") for data in (b"\x06abc", b"\x06ab"))
+    good, bad = (record(framed_value(version, data), topic="orders") for data in (b"\x06abc", b"\x06ab"))
     for keys in ({}, {"registry": "ours"}):
-        registry = Registries().by_name({"main": glue_registry_section(moto, **keys)})["main"]
+        registry = Registries().by_name({"main": section_at(moto, **keys)})["main"]
         with closing(registry):
-            rule = RequireRegisteredSchema(Side.VALUE, registry)
+            rule = HasRegisteredSchema(Side.VALUE, registry)
             assert rule.fault(good) is None
             assert "does not match its Avro schema" in str(rule.fault(bad))
-            words = str(rule.fault(record(frame_with_glue_version(version, b"\x06abc"), topic="payments")))
+            words = str(rule.fault(record(framed_value(version, b"\x06abc"), topic="payments")))
             assert "not registered under subject payments-value" in words
             assert words.endswith("comes from the serializer's schemaNameGenerationClass")
-            assert "does not have" in str(rule.fault(record(frame_with_glue_version(AVRO, b"\x06abc"), topic="orders")))
-    with closing(Registries().by_name({"main": glue_registry_section(moto, registry="theirs")})["main"]) as registry:
-        words = str(RequireRegisteredSchema(Side.VALUE, registry).fault(good))
+            assert "does not have" in str(rule.fault(record(framed_value(AVRO, b"\x06abc"), topic="orders")))
+    with closing(Registries().by_name({"main": section_at(moto, registry="theirs")})["main"]) as registry:
+        words = str(HasRegisteredSchema(Side.VALUE, registry).fault(good))
         assert "not registered under subject orders-value" in words
 
 
-def receive_request_body(client: socket.socket, head: bytes) -> bytes:
+def body_of(client: socket.socket, head: bytes) -> bytes:
     return client.recv(int(re.findall(rb"Content-Length: (\d+)", head)[0]), socket.MSG_WAITALL)
 
 
-def botocore_signature(head: bytes, body: bytes, session: str | None) -> str:
+def signature_of(head: bytes, body: bytes, session: str | None) -> str:
     """Return the signature of a request that botocore makes of its signed headers."""
     lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
@@ -110,7 +110,7 @@ def botocore_signature(head: bytes, body: bytes, session: str | None) -> str:
 
 
 @pytest.mark.parametrize("source", ["environment", "shared file", "container"])
-def test_glue_request_signature_equals_that_of_botocore(
+def test_requests_are_signed_as_botocore_signs_them(
     source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bodies: list[bytes] = []
@@ -124,9 +124,7 @@ def test_glue_request_signature_equals_that_of_botocore(
         return True
 
     given = {"AccessKeyId": KEY_ID, "SecretAccessKey": SECRET, "Token": TOKEN, "Expiration": "2099-01-01T00:00:00Z"}
-    with FakeHttpServer(
-        lambda client, _: client.sendall(http_response("200 OK", json.dumps(given).encode()))
-    ) as container:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", json.dumps(given).encode()))) as container:
         if source == "environment":
             for name, value in {**KEYS, "AWS_SESSION_TOKEN": TOKEN}.items():
                 monkeypatch.setenv(name, value)
@@ -137,21 +135,18 @@ def test_glue_request_signature_equals_that_of_botocore(
         else:
             monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{container.url}/credentials")
         with (
-            FakeHttpServer(respond) as there,
-            closing(Registries().by_name({"main": glue_registry_section(there.url)})["main"]) as registry,
+            StandIn(respond) as there,
+            closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry,
         ):
-            rule = RequireRegisteredSchema(Side.VALUE, registry)
-            assert "does not have" in str(rule.fault(record(frame_with_glue_version(AVRO, b""))))
+            rule = HasRegisteredSchema(Side.VALUE, registry)
+            assert "does not have" in str(rule.fault(record(framed_value(AVRO, b""))))
     assert json.loads(bodies[0]) == {"SchemaVersionId": str(AVRO)}
     assert b"X-Amz-Target: AWSGlue.GetSchemaVersion" in there.heads[0]
-    assert f"Signature={botocore_signature(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
+    assert f"Signature={signature_of(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
 
 
-def test_sends_no_glue_request_without_aws_credentials(moto: str) -> None:
-    with (
-        closing(registry_http_of("main", glue_registry_section(moto))) as http,
-        pytest.raises(RegistryFailed, match="no AWS credentials"),
-    ):
+def test_without_credentials_nothing_is_sent(moto: str) -> None:
+    with closing(http_of("main", section_at(moto))) as http, pytest.raises(RegistryFailed, match="no AWS credentials"):
         http.post("/", {})
 
 
@@ -169,21 +164,18 @@ def test_sends_no_glue_request_without_aws_credentials(moto: str) -> None:
         (http_response("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not from AWS Glue"),
     ],
 )
-def test_each_glue_error_response_raises_an_outage_with_a_distinct_message(response: bytes, words: str) -> None:
+def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: str) -> None:
     def respond(client: socket.socket, _head: bytes) -> None:
         client.sendall(response)
 
-    with (
-        FakeHttpServer(respond) as there,
-        closing(Registries().by_name({"main": glue_registry_section(there.url)})["main"]) as registry,
-    ):
+    with StandIn(respond) as there, closing(Registries().by_name({"main": section_at(there.url)})["main"]) as registry:
         with pytest.raises(Outage, match=words) as raised:
-            RequireRegisteredSchema(Side.VALUE, registry).fault(record(frame_with_glue_version(AVRO, b"")))
+            HasRegisteredSchema(Side.VALUE, registry).fault(record(framed_value(AVRO, b"")))
         assert "swordfish" not in str(raised.value)
 
 
 @pytest.mark.usefixtures("aws_keys")
-def test_glue_survey_reads_the_latest_schema_versions_of_matching_topics() -> None:
+def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
     """moto lists no schemas: the responses are those of AWS's reference of ListSchemas and GetSchemaVersion."""
     arn = "arn:aws:glue:eu-west-1:123456789012:schema/ours/"
 
@@ -203,8 +195,8 @@ def test_glue_survey_reads_the_latest_schema_versions_of_matching_topics() -> No
         client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
-    with FakeHttpServer(respond) as there:
-        met = ApplicableSubjects(by_side={"value": ["orders", "payments"]})
-        surveyed = RegistrySurvey("main", glue_registry_section(there.url), met).compile_new_schemas(compile_inline)
+    with StandIn(respond) as there:
+        met = MetSubjects(by_side={"value": ["orders", "payments"]})
+        surveyed = RegistrySurvey("main", section_at(there.url), met).compile_new_schemas(compile_inline)
     assert (surveyed.usable, surveyed.is_complete) == (1, True), surveyed
     assert [(each.subject, each.version) for each in surveyed.unusable] == [("ours/payments-value", 3)]

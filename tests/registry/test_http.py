@@ -24,8 +24,8 @@ from sluicegate.proxy.registry.http import (
 from sluicegate.proxy.registry.login import BasicLogin
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
-from tests.registry.stand_in import FakeHttpServer, http_response
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from tests.registry.stand_in import StandIn, http_response
 from tests.validation.rules.records import record
 
 SECRET = "swordfish"
@@ -36,7 +36,7 @@ def basic_login() -> BasicLogin:
     return BasicLogin("me", Password("registries.password_file", SecretText(SECRET), None))
 
 
-def registry_look_up_error(url: str, seconds: float = 5) -> RegistryFailed:
+def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
     """Return the error of a look-up; it shows no password."""
     with (
         pytest.raises(RegistryFailed) as raised,
@@ -60,20 +60,20 @@ def registry_look_up_error(url: str, seconds: float = 5) -> RegistryFailed:
     ],
     ids=["status", "header", "interim answers", "body", "chunk size", "trailer"],
 )
-def test_registry_response_sent_byte_by_byte_times_out(said_slowly: bytes) -> None:
-    with FakeHttpServer(lambda client, _: there.send_byte_by_byte(client, said_slowly)) as there:
+def test_a_response_byte_by_byte_times_out(said_slowly: bytes) -> None:
+    with StandIn(lambda client, _: there.drip_bytes(client, said_slowly)) as there:
         began = monotonic()
-        assert str(registry_look_up_error(there.url, 0.4)) == "no response within 0.4 s"
+        assert str(failure_of(there.url, 0.4)) == "no response within 0.4 s"
         assert monotonic() - began < 3
 
 
-def test_all_requests_of_a_registry_look_up_share_one_deadline() -> None:
-    def respond_after_delay(client: socket.socket, _: bytes) -> bool:
+def test_all_requests_of_a_look_up_share_one_deadline() -> None:
+    def respond_late(client: socket.socket, _: bytes) -> bool:
         there.over.wait(0.15)
         client.sendall(http_response("200 OK", b"{}"))
         return True
 
-    with FakeHttpServer(respond_after_delay) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
+    with StandIn(respond_late) as there, closing(RegistryHttp(there.url, look_up_seconds=0.5)) as http:
         http.begin()
         began = monotonic()
         with pytest.raises(RegistryFailed, match=r"no response within 0\.5 s"):
@@ -84,7 +84,7 @@ def test_all_requests_of_a_registry_look_up_share_one_deadline() -> None:
         assert http.get("/schemas/ids/1") == JsonResponse(200, {})
 
 
-def endless_response_handler(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
+def respond_endlessly(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
     """Sends the first part, then the second repeatedly, until the client stops reading."""
 
     def respond(client: socket.socket, _: bytes) -> None:
@@ -107,29 +107,29 @@ def endless_response_handler(*parts: bytes) -> Callable[[socket.socket, bytes], 
     ],
     ids=["until closed", "announced", "chunks", "one chunk", "trailers", "interim answers"],
 )
-def test_reads_endless_registry_response_only_up_to_the_limit(first: bytes, then: bytes) -> None:
-    with FakeHttpServer(endless_response_handler(first, then)) as there:
-        failure = registry_look_up_error(there.url, 60)
+def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) -> None:
+    with StandIn(respond_endlessly(first, then)) as there:
+        failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
     assert str(failure) == f"the server sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
-def test_endless_registry_response_headers_are_invalid_http() -> None:
-    with FakeHttpServer(endless_response_handler(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
-        assert str(registry_look_up_error(there.url)) == "the response is not HTTP (HTTPException)"
+def test_endless_headers_are_reported_as_invalid_http() -> None:
+    with StandIn(respond_endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
+        assert str(failure_of(there.url)) == "the response is not HTTP (HTTPException)"
 
 
-def test_rejects_registry_response_with_too_many_json_elements() -> None:
+def test_a_response_of_too_many_json_elements_is_rejected() -> None:
     body = b"[" + b"[]," * 300_000 + b"1]"
-    with FakeHttpServer(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
-        assert str(registry_look_up_error(there.url)) == "the server sent a response of more than 200000 parts"
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
+        assert str(failure_of(there.url)) == "the server sent a response of more than 200000 parts"
 
 
-def test_registry_redirects_are_not_followed() -> None:
-    with FakeHttpServer(lambda _client, _head: None) as elsewhere:
+def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
+    with StandIn(lambda _client, _head: None) as elsewhere:
         to = f"Location: {elsewhere.url}/schemas/ids/1"
-        with FakeHttpServer(lambda client, _: client.sendall(http_response("301 Moved", b"", to))) as there:
-            assert "redirects (HTTP 301), and redirects are not followed" in str(registry_look_up_error(there.url))
+        with StandIn(lambda client, _: client.sendall(http_response("301 Moved", b"", to))) as there:
+            assert "redirects (HTTP 301), and redirects are not followed" in str(failure_of(there.url))
             assert b"Authorization: Basic" in there.heads[0]
         assert elsewhere.heads == []
 
@@ -157,40 +157,40 @@ def test_registry_redirects_are_not_followed() -> None:
         (CHUNKED + b"-5\r\n", "the server closed the connection in the middle of a response", 0),
     ],
 )
-def test_each_invalid_registry_response_has_a_distinct_message(respond: bytes, words: str, wait: float) -> None:
-    with FakeHttpServer(lambda client, _: client.sendall(respond)) as there:
-        failure = registry_look_up_error(there.url)
+def test_each_invalid_response_has_its_own_message(respond: bytes, words: str, wait: float) -> None:
+    with StandIn(lambda client, _: client.sendall(respond)) as there:
+        failure = failure_of(there.url)
     assert words in str(failure)
     assert failure.retry_after_seconds == wait
 
 
-def test_registry_errors_do_not_quote_an_echoed_request() -> None:
-    with FakeHttpServer(lambda client, head: client.sendall(head)) as there:
-        registry_look_up_error(there.url)
-    with FakeHttpServer(lambda client, head: client.sendall(head.partition(b"\r\n")[2])) as there:
-        registry_look_up_error(there.url)
+def test_an_echoed_request_does_not_appear_in_messages() -> None:
+    with StandIn(lambda client, head: client.sendall(head)) as there:
+        failure_of(there.url)
+    with StandIn(lambda client, head: client.sendall(head.partition(b"\r\n")[2])) as there:
+        failure_of(there.url)
 
 
-def test_registry_connection_is_reused_and_reopened_after_a_close() -> None:
+def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
     def respond_every_second_time(client: socket.socket, _: bytes) -> bool:
         client.sendall(http_response("200 OK", b"{}"))
         return len(there.heads) % 2 == 1  # every second response is the last one on its connection
 
-    with FakeHttpServer(respond_every_second_time) as there:
+    with StandIn(respond_every_second_time) as there:
         with closing(RegistryHttp(there.url)) as http:
             for _ in range(6):
                 assert http.get("/schemas/ids/1") == JsonResponse(200, {})
         assert len(there.heads) == 6
 
 
-def test_discarded_registry_client_closes_its_connection() -> None:
+def test_a_client_that_a_reload_replaces_closes_its_connection() -> None:
     """Python warns of each socket that is freed without having been closed."""
 
     def respond(client: socket.socket, _head: bytes) -> bool:
         client.sendall(http_response("200 OK", b"[]"))
         return True
 
-    with FakeHttpServer(respond) as registry, warnings.catch_warnings(record=True) as warned:
+    with StandIn(respond) as registry, warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         http = RegistryHttp(registry.url)
         assert http.get("/subjects") == JsonResponse(200, [])
@@ -199,10 +199,10 @@ def test_discarded_registry_client_closes_its_connection() -> None:
     assert [str(each.message) for each in warned] == []
 
 
-def test_registry_password_file_changes_apply_and_a_missing_file_keeps_the_password(tmp_path: Path) -> None:
+def test_a_password_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
-    with FakeHttpServer(lambda client, _: bool(client.sendall(http_response("200 OK", b"{}"))) or True) as there:
+    with StandIn(lambda client, _: bool(client.sendall(http_response("200 OK", b"{}"))) or True) as there:
         me = BasicLogin("me", Password("registries.password_file", None, str(file)))
         with closing(RegistryHttp(there.url, me)) as http:
             http.get("/schemas/ids/1")
@@ -217,14 +217,14 @@ def test_registry_password_file_changes_apply_and_a_missing_file_keeps_the_passw
         assert b64encode(b"me:" + password) in head
 
 
-def test_refused_registry_connection_and_invalid_host_name_have_messages() -> None:
-    with FakeHttpServer(lambda _client, _head: None) as there:
+def test_refused_connections_and_invalid_host_names_have_messages() -> None:
+    with StandIn(lambda _client, _head: None) as there:
         url = there.url
-    assert str(registry_look_up_error(url)) == "Connection refused"
-    assert "is not a host name" in str(registry_look_up_error("http://a..b"))
+    assert str(failure_of(url)) == "Connection refused"
+    assert "is not a host name" in str(failure_of("http://a..b"))
 
 
-def test_schema_by_guid_is_requested_with_the_paths_of_confluents_api() -> None:
+def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registry_is() -> None:
     """Apicurio has no such GUIDs. The paths and bodies are those of Confluent's documentation."""
     guid = UUID("89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb")
     schema = b'{"guid": "89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", "schemaType": "AVRO", "schema": "\\"long\\""}'
@@ -241,8 +241,8 @@ def test_schema_by_guid_is_requested_with_the_paths_of_confluents_api() -> None:
 
     asked: list[tuple[bytes, object]] = []
     named = ((b"__value_schema_id", b"\x01" + guid.bytes),)
-    with FakeHttpServer(respond) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
-        rule = RequireRegisteredSchema(Side.VALUE, registry)
+    with StandIn(respond) as there, closing(SchemaRegistry("main", RegistryHttp(there.url))) as registry:
+        rule = HasRegisteredSchema(Side.VALUE, registry)
         assert rule.fault(record(b"\x02", headers=named, topic="orders")) is None
         assert "does not match its Avro schema" in str(rule.fault(record(b"", headers=named, topic="orders")))
         words = str(rule.fault(record(b"\x02", headers=named, topic="payments")))

@@ -10,14 +10,14 @@ import pytest
 
 from sluicegate.config.registries import Registry
 from sluicegate.proxy.registry.http import JsonResponse
-from sluicegate.proxy.registry.registries import registry_api_of, registry_framing_of
+from sluicegate.proxy.registry.registries import api_of, framing_of
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
-from tests.registry.test_protobuf_serializers import message_classes_of_proto
+from tests.registry.test_protobuf_serializers import classes_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 
@@ -35,21 +35,21 @@ NO_ORDER = b"\0\0\0\0\7" + b"\x0a\x03o"
 Indexes = Literal["required", "optional"]
 
 
-def _rule(indexes: Indexes) -> RequireRegisteredSchema:
+def _rule(indexes: Indexes) -> HasRegisteredSchema:
     section = Registry(url="http://127.0.0.1:8081", message_indexes=indexes)
     http = ScriptedRegistry()
     http.answers["/schemas/ids/7"] = JsonResponse(200, {"schemaType": "PROTOBUF", "schema": FILE})
-    schemas = SchemaRegistry("main", http, 60, 30, api=registry_api_of(section), framing=registry_framing_of(section))
-    return RequireRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY)
+    schemas = SchemaRegistry("main", http, 60, 30, api=api_of(section), framing=framing_of(section))
+    return HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY)
 
 
 def _confluent(message: str, indexes: bytes, **fields: Any) -> bytes:
-    data: bytes = message_classes_of_proto(FILE)(message)(**fields).SerializeToString()
+    data: bytes = classes_of(FILE)(message)(**fields).SerializeToString()
     return b"\0\0\0\0\7" + indexes + data
 
 
 @pytest.mark.parametrize("written", WRITTEN)
-def test_protobuf_without_message_indexes_is_read_as_first_message_if_optional(written: str) -> None:
+def test_values_without_indexes_are_the_first_message_where_that_is_allowed(written: str) -> None:
     value = record(bytes.fromhex(WRITTEN[written]))
 
     assert _rule("optional").fault(value) is None
@@ -59,7 +59,7 @@ def test_protobuf_without_message_indexes_is_read_as_first_message_if_optional(w
 
 
 @pytest.mark.parametrize("indexes", ["required", "optional"])
-def test_optional_message_indexes_select_the_message_if_present(indexes: Indexes) -> None:
+def test_message_indexes_select_the_message_if_the_value_has_them(indexes: Indexes) -> None:
     for value in (
         _confluent("shop.Order", b"\0", id="a"),
         _confluent("shop.Order.Line", b"\4\0\0", sku="a"),
@@ -79,17 +79,12 @@ def test_data_that_lacks_more_than_message_indexes_has_no_hint() -> None:
     assert "cannot be read as shop.Order" in str(_rule("optional").fault(record(NO_ORDER)))
 
 
-def test_expressions_and_masking_support_protobuf_without_message_indexes() -> None:
+def test_expressions_and_masks_read_values_without_indexes() -> None:
     value = bytes.fromhex(WRITTEN["two fields"])
     policy = FieldPolicy("pii", (("id",),), Action.MASK, "***")
 
     for expression, is_true in (("value.count == 7", True), ("value.count == 8", False)):
-        assert (RequireSchemaExpression(expression, _rule("optional")).fault(record(value)) is None) is is_true
-    masked_value = SchemaValues([policy], (build_policy_tree([policy]),), _rule("optional")).masked_value(
-        record(value), lambda _: None, 1000
-    )
-    assert masked_value is not None
-    assert (
-        masked_value.data
-        == b"\0\0\0\0\7" + message_classes_of_proto(FILE)("shop.Order")(id="***", count=7).SerializeToString()
-    )
+        assert (TrueOfSchema(expression, _rule("optional")).fault(record(value)) is None) is is_true
+    masked = SchemaValues([policy], (tree_of([policy]),), _rule("optional")).masked(record(value), lambda _: None, 1000)
+    assert masked is not None
+    assert masked.data == b"\0\0\0\0\7" + classes_of(FILE)("shop.Order")(id="***", count=7).SerializeToString()

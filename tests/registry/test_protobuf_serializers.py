@@ -22,12 +22,12 @@ from sluicegate.proxy.registry.confluent_api import SchemaText
 from sluicegate.proxy.registry.http import RegistryHttp
 from sluicegate.proxy.registry.schema_compiler import SchemaCompiler, compile_inline
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import SchemaLanguage, SchemaUnusable
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
-from tests.registry.apicurio import ApicurioServer
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
+from tests.registry.apicurio import Apicurio
 from tests.validation.rules.records import record
 
 FOLDER = resources.files("sluicegate.validation.rules.protobuf") / "imports"
@@ -40,32 +40,30 @@ message Outer {
 }"""
 
 
-def registered_schema_rule(
-    apicurio: ApicurioServer, compiler: SchemaCompiler = compile_inline
-) -> RequireRegisteredSchema:
-    return RequireRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), compiler=compiler))
+def rule_of(apicurio: Apicurio, compiler: SchemaCompiler = compile_inline) -> HasRegisteredSchema:
+    return HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(apicurio.url), compiler=compiler))
 
 
 def file_descriptor_of(text: str) -> FileDescriptorProto:
     """Return the descriptor of `text`, the last file in protoc's output."""
-    files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", text, {}))
+    files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {}))
     return files.file[-1]
 
 
-def message_classes_of_proto(text: str) -> Callable[[str], type[Message]]:
+def classes_of(text: str) -> Callable[[str], type[Message]]:
     """Return a function that finds the message classes of a file by full name, in a separate pool."""
     pool = DescriptorPool()
-    for file in FileDescriptorSet.FromString(compile_descriptor_set("file.proto", text, {})).file:
+    for file in FileDescriptorSet.FromString(descriptor_set_of("file.proto", text, {})).file:
         pool.Add(file)
     return lambda name: GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-def descriptor_lines_without_json_names(file: FileDescriptorProto) -> list[str]:
+def declaration_lines(file: FileDescriptorProto) -> list[str]:
     """Return a descriptor as lines, without the names that protoc derives from other names."""
     return [line for line in str(file).splitlines() if "json_name" not in line]
 
 
-def serialize_with_confluent(apicurio: ApicurioServer, topic: str, message: Message) -> bytes:
+def serialize(apicurio: Apicurio, topic: str, message: Message) -> bytes:
     """Serialize with Confluent's serializer, which registers the schema as a base64 descriptor."""
     with SchemaRegistryClient({"url": apicurio.url}) as client:
         serializer = ProtobufSerializer(type(message), client, {"use.deprecated.format": False})
@@ -75,23 +73,21 @@ def serialize_with_confluent(apicurio: ApicurioServer, topic: str, message: Mess
 
 
 @pytest.mark.parametrize("name", ["shop.Outer", "shop.Outer.Inner", "shop.Outer.Last"])
-def test_accepts_records_of_confluents_protobuf_serializer(apicurio: ApicurioServer, name: str) -> None:
-    new = message_classes_of_proto(WITH_MAP)(name)
+def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, name: str) -> None:
+    new = classes_of(WITH_MAP)(name)
     fields = {"shop.Outer": {"m": {"k": "v"}}, "shop.Outer.Inner": {"x": b"\xff\x01"}, "shop.Outer.Last": {"y": 7}}
     topic = f"serialized.{name}"
 
-    data = serialize_with_confluent(apicurio, topic, new(**fields[name]))
+    data = serialize(apicurio, topic, new(**fields[name]))
 
-    assert registered_schema_rule(apicurio).fault(record(data, topic=topic)) is None
-    assert "cannot be read as shop.Outer" in str(
-        registered_schema_rule(apicurio).fault(record(data + b"\x0a\x05a", topic=topic))
-    )
+    assert rule_of(apicurio).fault(record(data, topic=topic)) is None
+    assert "cannot be read as shop.Outer" in str(rule_of(apicurio).fault(record(data + b"\x0a\x05a", topic=topic)))
 
 
-def test_protobuf_message_indexes_skip_map_entry_messages(apicurio: ApicurioServer) -> None:
+def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
     """As Java counts, [0,0] is Inner and [0,1] is Last; as Python counts, Inner is [0,1] and Last is [0,3]."""
     schema_id = apicurio.register("beside-value", WITH_MAP, "PROTOBUF")
-    said = partial(schema_violation, registered_schema_rule(apicurio), schema_id, "beside")
+    said = partial(violation_of, rule_of(apicurio), schema_id, "beside")
     inner, last = b"\x0a\x01\xff", b"\x09" + bytes(8)
 
     assert said(b"\x04\x00\x00" + inner) is None
@@ -103,7 +99,7 @@ def test_protobuf_message_indexes_skip_map_entry_messages(apicurio: ApicurioServ
     assert "do not select a message" in str(said(b"\x04\x00\x04" + inner))
 
 
-def schema_violation(rule: RequireRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
+def violation_of(rule: HasRegisteredSchema, schema_id: int, topic: str, data: bytes) -> str | None:
     return rule.fault(record(b"\0" + schema_id.to_bytes(4) + data, topic=topic))
 
 
@@ -126,11 +122,11 @@ IMPORTING = [
 
 
 @pytest.mark.parametrize("text", IMPORTING)
-def test_resolves_standard_proto_imports_that_serializers_do_not_register(apicurio: ApicurioServer, text: str) -> None:
+def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, text: str) -> None:
     topic = f"importing.{IMPORTING.index(text)}"
     schema_id = apicurio.register(f"{topic}-value", f'syntax = "proto3"; {text}', "PROTOBUF")
 
-    said = partial(schema_violation, registered_schema_rule(apicurio), schema_id, topic)
+    said = partial(violation_of, rule_of(apicurio), schema_id, topic)
 
     assert said(b"\x00\x0a\x00") is None
     assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
@@ -145,27 +141,27 @@ def test_resolves_standard_proto_imports_that_serializers_do_not_register(apicur
         'int32 d = 2 [json_name = "c"]; } map<string, N> m = 3; }',
     ],
 )
-def test_accepts_protobuf_fields_with_conflicting_json_names(apicurio: ApicurioServer, text: str) -> None:
+def test_fields_may_have_the_json_names_of_other_fields(apicurio: Apicurio, text: str) -> None:
     topic = f"json-names.{hash(text)}"
     schema_id = apicurio.register(f"{topic}-value", text, "PROTOBUF")
 
-    said = partial(schema_violation, registered_schema_rule(apicurio), schema_id, topic)
+    said = partial(violation_of, rule_of(apicurio), schema_id, topic)
 
     assert said(b"\x00\x0a\x01a") is None
     assert "cannot be read as M" in str(said(b"\x00\x0a\x05a"))
 
 
 @pytest.mark.parametrize("theirs", [meta_pb2, decimal_pb2, variant_pb2, earlier_decimal_pb2])
-def test_bundled_proto_files_equal_those_of_the_serializers(theirs: Any) -> None:
+def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
     wanted = FileDescriptorProto.FromString(theirs.DESCRIPTOR.serialized_pb)
     ours = file_descriptor_of((FOLDER / wanted.name).read_text())
 
     wanted.ClearField("options")
     ours.name = wanted.name
-    assert descriptor_lines_without_json_names(ours) == descriptor_lines_without_json_names(wanted)
+    assert declaration_lines(ours) == declaration_lines(wanted)
 
 
-def test_validates_by_protobuf_descriptor_that_references_a_text_schema(apicurio: ApicurioServer) -> None:
+def test_a_descriptor_with_references_and_a_text_reference(apicurio: Apicurio) -> None:
     apicurio.register("cents", 'syntax = "proto3"; message Cents { int64 a = 1; }', "PROTOBUF")
     encoded = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["cents.proto"])
     encoded.message_type.add(name="Sum").field.add(name="of", number=1, type=11, label=1, type_name=".Cents")
@@ -173,33 +169,31 @@ def test_validates_by_protobuf_descriptor_that_references_a_text_schema(apicurio
     named = [{"name": "cents.proto", "subject": "cents", "version": 1}]
     schema_id = apicurio.register("sums-value", text, "PROTOBUF", named)
 
-    said = partial(schema_violation, registered_schema_rule(apicurio), schema_id, "sums")
+    said = partial(violation_of, rule_of(apicurio), schema_id, "sums")
 
     assert said(b"\x00\x0a\x02\x08\x07") is None
     assert "cannot be read as Sum" in str(said(b"\x00\x0a\x01\x08"))
 
 
-def test_protobuf_message_with_map_entry_option_is_read_as_a_map(apicurio: ApicurioServer) -> None:
+def test_an_explicit_map_entry_is_read_as_a_map(apicurio: Apicurio) -> None:
     text = """syntax = "proto3"; package shop; // option map_entry = true;
     message Outer { repeated MEntry m = 1; string s = 2;
       message MEntry { option map_entry = true; string key = 1; int32 value = 2; } message Inner { bytes x = 1; } }"""
     schema_id = apicurio.register("entries-value", text, "PROTOBUF")
-    said = partial(schema_violation, registered_schema_rule(apicurio), schema_id, "entries")
-    written = message_classes_of_proto('syntax = "proto3"; message Outer { map<string, int32> m = 1; }')("Outer")(
-        m={"a": 1}
-    )
+    said = partial(violation_of, rule_of(apicurio), schema_id, "entries")
+    written = classes_of('syntax = "proto3"; message Outer { map<string, int32> m = 1; }')("Outer")(m={"a": 1})
 
     assert said(b"\x00" + written.SerializeToString()) is None
     assert said(b"\x04\x00\x02" + b"\x0a\x01\xff") is None  # Java's own text counts the entry
     assert "cannot be read as shop.Outer" in str(said(b"\x00\x0a\x03\x0a\x05a"))
 
 
-def test_protobuf_compile_errors_are_reported(apicurio: ApicurioServer) -> None:
+def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Apicurio) -> None:
     text = 'import "google/protobuf/any.proto"; message M { optional Missing a = 1; }'
     schema_id = apicurio.register("broken-value", text, "PROTOBUF")
 
     with pytest.raises(SchemaError) as raised:
-        schema_violation(registered_schema_rule(apicurio), schema_id, "broken", b"\x00")
+        violation_of(rule_of(apicurio), schema_id, "broken", b"\x00")
 
     assert str(raised.value) == (
         f"schema {schema_id} of registry main cannot be used: the schema cannot be compiled: "
@@ -208,7 +202,7 @@ def test_protobuf_compile_errors_are_reported(apicurio: ApicurioServer) -> None:
     )
 
 
-def test_unsupported_protobuf_edition_is_unusable_with_advice() -> None:
+def test_a_newer_edition_than_the_libraries_have_is_unusable_with_what_can_be_done() -> None:
     encoded = FileDescriptorProto(name="main.proto", syntax="editions", edition=1001)  # 2024
     encoded.message_type.add(name="M")
     for text in ('edition = "2024"; message M { }', b64encode(encoded.SerializeToString()).decode()):

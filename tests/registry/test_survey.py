@@ -16,13 +16,13 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.registries import check
 from sluicegate.proxy.registry.met_subjects import met_subjects
-from sluicegate.proxy.registry.survey import AllRegistriesSurvey, SurveyResult, UnusableSchema
+from sluicegate.proxy.registry.survey import SurveyResult, Surveys, UnusableSchema
 from sluicegate.proxy.server.schema_watch import SchemaWatch
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 from tests.broker.proxy_process import COMMAND
-from tests.registry.apicurio import ApicurioServer
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.apicurio import Apicurio
+from tests.registry.stand_in import StandIn, http_response
 
 _NEEDS_MISSING = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["missing.proto"])
 PROTO3 = 'syntax = "proto3"; '
@@ -69,7 +69,7 @@ def configuration_with_registry(url: str, **schemas: dict[str, Any]) -> dict[str
 
 
 @pytest.mark.long
-def test_check_lists_all_unusable_schemas_of_two_hundred(apicurio: ApicurioServer, tmp_path: Path) -> None:
+def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, tmp_path: Path) -> None:
     for name, (language, text, _) in UNUSABLE.items():
         apicurio.register(f"surveyed.{name}-value", text, language)
     for i in range(SUBJECTS - len(UNUSABLE)):
@@ -93,19 +93,19 @@ def test_check_lists_all_unusable_schemas_of_two_hundred(apicurio: ApicurioServe
     config, status = config_of(given), Status()
     found = list(check(config))
     assert [each.level for each in found] == [Level.WARNING] * 20 + [Level.OK]
-    watch, surveys = SchemaWatch(config, status), AllRegistriesSurvey(config)
-    watch.apply_results(surveys.survey_all())
-    assert len(subjects_with_schema_unusable_condition(status)) == 20
-    assert "main: surveyed.undefined-value" in subjects_with_schema_unusable_condition(status)
+    watch, surveys = SchemaWatch(config, status), Surveys(config)
+    watch.learn(surveys.survey_all())
+    assert len(subjects_with_condition(status)) == 20
+    assert "main: surveyed.undefined-value" in subjects_with_condition(status)
 
     apicurio.register("surveyed.undefined-value", PROTO3 + "message M { int32 a = 1; }", "PROTOBUF")
-    watch.apply_results(surveys.survey_all())
+    watch.learn(surveys.survey_all())
 
-    assert len(subjects_with_schema_unusable_condition(status)) == 19
-    assert "main: surveyed.undefined-value" not in subjects_with_schema_unusable_condition(status)
+    assert len(subjects_with_condition(status)) == 19
+    assert "main: surveyed.undefined-value" not in subjects_with_condition(status)
 
 
-def subjects_with_schema_unusable_condition(status: Status) -> set[str]:
+def subjects_with_condition(status: Status) -> set[str]:
     return {each.subject for each in status.active() if each.condition is Condition.SCHEMA_UNUSABLE}
 
 
@@ -118,7 +118,7 @@ def subjects_with_schema_unusable_condition(status: Status) -> set[str]:
         ("orders", {"subject": "any"}, ["anything", "-", ""], []),
     ],
 )
-def test_survey_applies_rules_to_subjects_of_their_naming_strategy(
+def test_a_rule_applies_to_the_subjects_of_its_strategy(
     topic: str, keys: dict[str, str], met: list[str], others: list[str]
 ) -> None:
     matches = met_subjects(config_of(configuration_with_registry("http://127.0.0.1:9", **{topic: keys})))[
@@ -129,7 +129,7 @@ def test_survey_applies_rules_to_subjects_of_their_naming_strategy(
     assert not any(map(matches, others))
 
 
-def test_survey_applies_sensitive_fields_to_value_subjects_of_their_topics() -> None:
+def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
     given = configuration_with_registry("http://127.0.0.1:9")
     fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}}
     given["topics"] = [{"match": "people.*", "sensitive": [fields]}]
@@ -140,19 +140,19 @@ def test_survey_applies_sensitive_fields_to_value_subjects_of_their_topics() -> 
     assert not any(map(matches, ["people.eu-key", "orders-value"]))
 
 
-def test_subject_without_new_survey_result_keeps_its_condition() -> None:
+def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
     status = Status()
     watch = SchemaWatch(config_of(configuration_with_registry("http://127.0.0.1:9")), status)
-    watch.apply_results([SurveyResult("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
+    watch.learn([SurveyResult("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
 
-    watch.apply_results([SurveyResult("main", 0, (), failure="registry main is unavailable: Connection refused")])
+    watch.learn([SurveyResult("main", 0, (), failure="registry main is unavailable: Connection refused")])
 
-    assert subjects_with_schema_unusable_condition(status) == {"main: orders-value"}
-    watch.apply_results([SurveyResult("main", 2, ())])
-    assert subjects_with_schema_unusable_condition(status) == set()
+    assert subjects_with_condition(status) == {"main: orders-value"}
+    watch.learn([SurveyResult("main", 2, ())])
+    assert subjects_with_condition(status) == set()
 
 
-def test_survey_compiles_constraints_only_for_rules_that_apply_them(apicurio: ApicurioServer) -> None:
+def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) -> None:
     bad = '[(buf.validate.field).cel = {id: "total" expression: "this >"}]'
     text = f'{PROTO3} import "buf/validate/validate.proto"; message M {{ int32 a = 1 {bad}; }}'
     for subject in ("constrained.a-value", "plain.a-value"):
@@ -160,7 +160,7 @@ def test_survey_compiles_constraints_only_for_rules_that_apply_them(apicurio: Ap
     keys = {"format": "protobuf", "protovalidate": True}
     given = configuration_with_registry(apicurio.url, **{"constrained.*": keys, "plain.*": {}})
 
-    (surveyed,) = AllRegistriesSurvey(config_of(given)).survey_all()
+    (surveyed,) = Surveys(config_of(given)).survey_all()
 
     assert [(each.subject, "expression total" in each.reason) for each in surveyed.unusable] == [
         ("constrained.a-value", True)
@@ -192,15 +192,15 @@ def configuration_with_sensitive_field(name: str, registry: str, **keys: object)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
-def test_survey_lists_tags_on_unmaskable_fields_and_unused_tags(
-    language: str, apicurio: ApicurioServer, tmp_path: Path
+def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
+    language: str, apicurio: Apicurio, tmp_path: Path
 ) -> None:
     name = f"people-{language.lower()}"
     for subject, field, tag in (("good", "mail", "PII"), ("number", "age", "PII"), ("untagged", "mail", "OTHER")):
         apicurio.register(f"{name}.{subject}-value", schema_with_tag(language, field, tag), language)
     file = tmp_path / "sluicegate.yaml"
     file.write_text(json.dumps(configuration_with_sensitive_field(name, apicurio.url, tags=["PII", "PIN"])))
-    surveys = AllRegistriesSurvey(config_of(json.loads(file.read_text())))
+    surveys = Surveys(config_of(json.loads(file.read_text())))
 
     (surveyed,) = surveys.survey_all()
 
@@ -219,10 +219,10 @@ def test_survey_lists_tags_on_unmaskable_fields_and_unused_tags(
     assert f"registry main: {missing}" in done.stderr.splitlines()
 
 
-def test_survey_accepts_rejecting_tag_on_a_field_of_any_type(apicurio: ApicurioServer) -> None:
+def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
     apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
-    (surveyed,) = AllRegistriesSurvey(
+    (surveyed,) = Surveys(
         config_of(configuration_with_sensitive_field("rejected", apicurio.url, action="reject"))
     ).survey_all()
 
@@ -272,7 +272,7 @@ RULED = {
 
 @pytest.mark.parametrize("language", RULED)
 @pytest.mark.parametrize("subject", ["topic", "any"])
-def test_survey_reports_schema_rules_that_are_not_enforced(language: str, subject: str) -> None:
+def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: str, subject: str) -> None:
     changes: dict[str, Any] = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "CEL_FIELD"}
     bad = RULED[language].replace("this >= 18", "this >=")
     newest: dict[str, Any] = {"schema": RULED[language]}
@@ -285,12 +285,12 @@ def test_survey_reports_schema_rules_that_are_not_enforced(language: str, subjec
         return True
 
     def survey_all(**keys: Any) -> SurveyResult:
-        (found,) = AllRegistriesSurvey(
+        (found,) = Surveys(
             config_of(configuration_with_registry(registry.url, a={"subject": subject, **keys}))
         ).survey_all()
         return found
 
-    with FakeHttpServer(respond) as registry:
+    with StandIn(respond) as registry:
         off, on = survey_all(), survey_all(inline_rules=True)
         newest["schema"] = bad
         off_bad, on_bad = survey_all(), survey_all(inline_rules=True)
@@ -330,7 +330,7 @@ def _with_bad_rules(language: str, schemas: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("language", CONDITIONED)
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_check_doctor_and_status_report_schema_rules_that_cannot_be_evaluated(
+def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor_and_a_condition(
     language: str, schemas: dict[str, str], tmp_path: Path
 ) -> None:
     text = _with_bad_rules(language, schemas)
@@ -342,7 +342,7 @@ def test_check_doctor_and_status_report_schema_rules_that_cannot_be_evaluated(
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    with FakeHttpServer(respond) as registry:
+    with StandIn(respond) as registry:
         given = configuration_with_registry(registry.url, a={"inline_rules": True})
         file = tmp_path / "sluicegate.yaml"
         file.write_text(json.dumps(given))
@@ -350,20 +350,20 @@ def test_check_doctor_and_status_report_schema_rules_that_cannot_be_evaluated(
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         found = list(check(config_of(given)))
         status = Status()
-        SchemaWatch(config_of(given), status).apply_results(AllRegistriesSurvey(config_of(given)).survey_all())
+        SchemaWatch(config_of(given), status).learn(Surveys(config_of(given)).survey_all())
 
     named = "subject a-value, version 1 (schema 7) contains rules that cannot be evaluated: mail cannot be compiled"
     assert done.returncode == 1
     assert f"registry main: {named}" in done.stderr
     assert "; also rows\n" in done.stderr
     assert [each.level for each in found] == [Level.WARNING, Level.OK]
-    assert subjects_with_schema_unusable_condition(status) == {"main: a-value"}
+    assert subjects_with_condition(status) == {"main: a-value"}
     assert any(named in each.detail for each in status.active())
 
 
 @pytest.mark.parametrize("language", CONDITIONED)
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_survey_lists_uncompilable_conditions_only_for_rules_that_apply_them(
+def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them(
     language: str, schemas: dict[str, str]
 ) -> None:
     """No registry here keeps conditions, so a stand-in returns them."""
@@ -380,8 +380,8 @@ def test_survey_lists_uncompilable_conditions_only_for_rules_that_apply_them(
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    with FakeHttpServer(respond) as registry:
-        (surveyed,) = AllRegistriesSurvey(
+    with StandIn(respond) as registry:
+        (surveyed,) = Surveys(
             config_of(configuration_with_registry(registry.url, **{"checked.*": {"conditions": True}, "plain.*": {}}))
         ).survey_all()
 
@@ -392,7 +392,7 @@ def test_survey_lists_uncompilable_conditions_only_for_rules_that_apply_them(
     assert surveyed.usable == len(CONDITIONS) + 1
 
 
-def test_survey_reports_record_changing_rules_and_recompiles_changed_schemas() -> None:
+def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_again() -> None:
     encrypts = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "ENCRYPT_PAYLOAD"}
     schema = {"schema": '"long"'}
 
@@ -403,8 +403,8 @@ def test_survey_reports_record_changing_rules_and_recompiles_changed_schemas() -
         client.sendall(http_response("200 OK", json.dumps(found).encode()))
         return True
 
-    with FakeHttpServer(respond) as registry:
-        surveys = AllRegistriesSurvey(config_of(configuration_with_registry(registry.url, a={})))
+    with StandIn(respond) as registry:
+        surveys = Surveys(config_of(configuration_with_registry(registry.url, a={})))
         (before,) = surveys.survey_all()
         schema["schema"] = '"strange"'  # the same subject, version and id, in a registry that was rebuilt
         (after,) = surveys.survey_all()
@@ -416,7 +416,9 @@ def test_survey_reports_record_changing_rules_and_recompiles_changed_schemas() -
 
 
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_survey_lists_expressions_that_do_not_fit_a_schema(apicurio: ApicurioServer, schemas: dict[str, str]) -> None:
+def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
+    apicurio: Apicurio, schemas: dict[str, str]
+) -> None:
     """JSON declares no types to an expression. With `subject: any` no topic has a schema of its own."""
     topics = {language: f"{language.lower()}{len(schemas[language])}" for language in ("AVRO", "PROTOBUF", "JSON")}
     for language, topic in topics.items():
@@ -427,7 +429,7 @@ def test_survey_lists_expressions_that_do_not_fit_a_schema(apicurio: ApicurioSer
     for (rule, expression), strategy in product(expressions.items(), ["topic", "any"]):
         keys = {"name": rule, "cel": expression, "value": {"schema": {"registry": "main", "subject": strategy}}}
         given["topics"] = [{"match": topic, "rules": [keys]} for topic in topics.values()]
-        (surveyed,) = AllRegistriesSurvey(config_of(given)).survey_all()
+        (surveyed,) = Surveys(config_of(given)).survey_all()
 
         subjects = {f"{topic}-value" for topic in topics.values()}
         found = {each.subject: each.reason for each in surveyed.unusable if each.subject in subjects}

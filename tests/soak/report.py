@@ -29,13 +29,13 @@ class SoakResult:
     slopes: dict[str, Slope] = field(default_factory=dict)
 
     @property
-    def uses_tls(self) -> bool:
+    def over_tls(self) -> bool:
         """Return whether clients use TLS; the seed decides."""
         return self.seed % 2 == 0
 
     def summary(self) -> str:
         """Return a summary sentence and the table."""
-        tls = ", clients over TLS" if self.uses_tls else ""
+        tls = ", clients over TLS" if self.over_tls else ""
         rows = [f"| {what} | {slope.per_hour:+.1f} | {slope.error:.1f} |" for what, slope in self.slopes.items()]
         return "\n".join(
             [
@@ -57,7 +57,7 @@ class SoakResult:
 
 def write_report(file: Path, soaked: SoakResult) -> None:
     """Replace the previous result with the same kind of connection, TLS or plain."""
-    begin, end = (_MARK.format(", over TLS" if soaked.uses_tls else "", which) for which in ("begin", "end"))
+    begin, end = (_MARK.format(", over TLS" if soaked.over_tls else "", which) for which in ("begin", "end"))
     first, _, rest = file.read_text().partition(begin)
     _, _, last = rest.partition(end)
     file.write_text(f"{first}{begin}\n{soaked.summary()}\n{end}{last}")

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Self
 
 from tests.bounds.resident import resident_bytes
-from tests.broker.background import BackgroundThreads
+from tests.broker.background import Background
 from tests.faults.left import count_descriptors
 from tests.faults.setting import FaultSetting
-from tests.soak.slope import Slope, fit_slope
+from tests.soak.slope import Slope, slope_of
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import CLOSED, SILENCE, RawClient, topic_data
 
@@ -76,7 +76,7 @@ def _medians(samples: Sequence[Sample], began: float, ends: float) -> dict[float
 
 
 def _slope(samples: Sequence[Sample]) -> Slope:
-    return fit_slope([each.second for each in samples], [each.value for each in samples])
+    return slope_of([each.second for each in samples], [each.value for each in samples])
 
 
 class SampleClient:
@@ -91,7 +91,7 @@ class SampleClient:
         self._topic = topic
         self._began = began
         self._waits = waits
-        self._background = BackgroundThreads(self._ask)
+        self._background = Background(self._ask)
 
     def __enter__(self) -> Self:
         self._background.start()
@@ -129,14 +129,14 @@ class SampleClient:
             self._waits.append(Sample(responded_at - self._began, (responded_at - asked) * 1000))
 
 
-class ProcessSampler:
+class Sampling:
     """Within `with`: runs both clients and samples the processes."""
 
     def __init__(self, setting: FaultSetting, topic: str) -> None:
         self.samples = Samples()
         self._proxy = setting.proxy
         self._began = time.monotonic()
-        self._looking = BackgroundThreads(self._look)
+        self._looking = Background(self._look)
         self._asking = [
             SampleClient(setting.client_at, self._proxy.bootstrap, topic, self._began, self.samples.waits),
             SampleClient(RawClient, setting.cluster.bootstrap, topic, self._began, self.samples.direct_waits),

@@ -21,7 +21,7 @@ class Slope:
         return self.per_hour - 2 * self.error
 
 
-def fit_slope(seconds: Sequence[float], values: Sequence[float]) -> Slope:
+def slope_of(seconds: Sequence[float], values: Sequence[float]) -> Slope:
     """Return the slope of at least three samples. Raises ValueError for fewer."""
     if len(seconds) < _FEWEST:
         raise ValueError(f"{len(seconds)} samples have no slope with an error")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.soak.slope import fit_slope
+from tests.soak.slope import slope_of
 
 
 def test_points_on_a_line_have_its_slope_and_no_error() -> None:
-    found = fit_slope([0, 1800, 3600], [5, 6, 7])
+    found = slope_of([0, 1800, 3600], [5, 6, 7])
 
     assert (found.per_hour, found.error) == (pytest.approx(2), pytest.approx(0, abs=1e-9))
 
@@ -17,7 +17,7 @@ def test_slope_and_error_equal_those_of_numpy() -> None:
     seconds = np.arange(500.0)
     values = 3 * seconds / 3600 + chance.normal(0, 2, 500)
 
-    found = fit_slope(seconds.tolist(), values.tolist())
+    found = slope_of(seconds.tolist(), values.tolist())
 
     (slope, _), covariance = np.polyfit(seconds / 3600, values, 1, cov=True)
     assert found.per_hour == pytest.approx(slope)
@@ -26,4 +26,4 @@ def test_slope_and_error_equal_those_of_numpy() -> None:
 
 def test_two_samples_have_no_slope() -> None:
     with pytest.raises(ValueError, match="2 samples"):
-        fit_slope([0, 1], [1, 2])
+        slope_of([0, 1], [1, 2])

@@ -14,26 +14,18 @@ import pytest
 import yaml
 
 from tests.broker.certificates import Authority
-from tests.faults.faults import (
-    BrokerKilled,
-    BrokerStops,
-    Fault,
-    LeadersMoved,
-    RelayFault,
-    Side,
-    cause_faults_simultaneously,
-)
+from tests.faults.faults import BrokerKilled, BrokerStops, Fault, LeadersMoved, RelayFault, Side, strike_together
 from tests.faults.left import LeftoverCheck
 from tests.faults.load import IdempotentLoad, LoadClient, RejectedLoad, TransactionalLoad, wait_for_progress
 from tests.faults.reader import read_stored_numbers
 from tests.faults.relay import DirectedFault, Direction, RelayFaultKind
-from tests.faults.setting import FaultSetting, RelayedCluster, make_relayed_cluster
-from tests.faults.test_runs import produce_warm_up_records
+from tests.faults.setting import FaultSetting, RelayedCluster, cluster_in
+from tests.faults.test_runs import warm_up
 from tests.fuzz.mutations import mutate
 from tests.fuzz.seeds import seed_requests
 from tests.oracle.kafka_java import ROOT
 from tests.soak.report import SoakResult, write_report
-from tests.soak.samples import ADDED, DESCRIPTORS, MEMORY, ProcessSampler
+from tests.soak.samples import ADDED, DESCRIPTORS, MEMORY, Sampling
 from tests.wire.raw_client import RawClient
 
 MINUTES = float(os.environ.get("SLUICEGATE_SOAK_MINUTES") or 0.5)
@@ -49,7 +41,7 @@ _HEARD_SECONDS = 0.05
 
 @pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster]:
-    with make_relayed_cluster(tmp_path_factory.mktemp("cluster")).running() as made:
+    with cluster_in(tmp_path_factory.mktemp("cluster")).running() as made:
         yield made
 
 
@@ -57,7 +49,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RelayedCluster
 @pytest.mark.timeout(60 * MINUTES + 900)
 def test_a_soak_loses_no_record_leaks_nothing_and_does_not_grow(cluster: RelayedCluster, tmp_path: Path) -> None:
     soaked = SoakResult(MINUTES, SEED)
-    authority = Authority(tmp_path) if soaked.uses_tls else None
+    authority = Authority(tmp_path) if soaked.over_tls else None
     setting = FaultSetting(cluster, tmp_path, _WORKERS, SEED, authority)
     with setting.running():
         run_soak(setting, soaked)
@@ -71,9 +63,9 @@ def test_a_soak_loses_no_record_leaks_nothing_and_does_not_grow(cluster: Relayed
 
 
 def run_soak(setting: FaultSetting, soaked: SoakResult) -> None:
-    setting.wait_until_all_processes_run()
+    setting.wait_until_whole()
     good, in_transactions, bad_ones, asked = (setting.topic() for _ in range(4))
-    produce_warm_up_records(setting, bad_ones)
+    warm_up(setting, bad_ones)
     left = LeftoverCheck(setting.proxy, _GARBAGE)
     idempotent = IdempotentLoad(setting.reached_by, good, SEED)
     transactional = TransactionalLoad(setting.reached_by, in_transactions, SEED + 1)
@@ -83,10 +75,10 @@ def run_soak(setting: FaultSetting, soaked: SoakResult) -> None:
 
     with idempotent, transactional, rejected:
         wait_for_progress(loads)
-        with ProcessSampler(setting, asked) as sampling:
+        with Sampling(setting, asked) as sampling:
             ends = time.monotonic() + 60 * MINUTES
             while time.monotonic() < ends:
-                cause_faults_simultaneously(setting, [_fault(chance)])
+                strike_together(setting, [_fault(chance)])
                 wait_for_progress(loads)
                 _another_file(setting, soaked)
                 _garbage(setting, chance, soaked)
@@ -102,9 +94,9 @@ def run_soak(setting: FaultSetting, soaked: SoakResult) -> None:
     assert read_stored_numbers(bootstrap, good) == idempotent.acknowledged
     assert read_stored_numbers(bootstrap, in_transactions) == transactional.committed
     assert not any(read_stored_numbers(bootstrap, bad_ones).values()), "a bad record is in a topic"
-    setting.wait_until_all_processes_run()
+    setting.wait_until_whole()
     assert setting.proxy.metric("sluicegate_config_reloads_total") >= 1
-    left.wait_until_resources_are_freed()
+    left.wait_until_nothing()
     assert "Traceback" not in setting.proxy.log(), setting.proxy.log()[-5000:]
 
 

@@ -76,7 +76,7 @@ def files_of(place: str) -> list[Path]:
     return sorted(path for path in found if path.suffix in _PROSE and path.is_file() and not path.is_symlink())
 
 
-def folders_with_prose() -> list[str]:
+def places_with_prose() -> list[str]:
     """Return the top-level folders with prose, and `.` for the files at the root."""
     folders = (path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build")))
     return [".", *sorted(name for name in folders if files_of(name))]
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; by default each top-level folder")
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print up to N sentences of each path")
     options = parser.parse_args()
-    for place in options.paths or folders_with_prose():
+    for place in options.paths or places_with_prose():
         sentences = sentences_of(place.rstrip("/"))
         found = [sentence for sentence in sentences if sentence.patterns]
         print(f"{place}: {len(found)} of {len(sentences)} sentences ({len(found) / max(len(sentences), 1):.1%})")

@@ -14,10 +14,10 @@ ELSEWHERE = {
 
 
 def _caused() -> Iterator[str]:
-    """Yield the names of conditions in files whose tests wait for them with `wait_until_condition_begun`."""
+    """Yield the names of conditions in files whose tests wait for them with `wait_until_begun`."""
     for file in sorted((ROOT / "tests" / "integration").glob("test_*.py")):
         tree = ast.parse(file.read_text())
-        if any(isinstance(node, ast.Name) and node.id == "wait_until_condition_begun" for node in ast.walk(tree)):
+        if any(isinstance(node, ast.Name) and node.id == "wait_until_begun" for node in ast.walk(tree)):
             yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and _is_name(node))
 
 
@@ -29,4 +29,4 @@ def test_each_condition_is_seen_in_every_view() -> None:
     caused = set(_caused())
 
     missing = [each.value for each in Condition if each not in ELSEWHERE and each.value not in caused]
-    assert missing == [], "cause each in a test of tests/integration, and wait for it with wait_until_condition_begun"
+    assert missing == [], "cause each in a test of tests/integration, and wait for it with wait_until_begun"

@@ -15,28 +15,26 @@ _FILES = [
 ]
 
 
-def disables_index_checks(text: str) -> bool:
+def is_unchecked(text: str) -> bool:
     """Return whether the text disables index checks."""
     return _UNCHECKED.search(text) is not None
 
 
-def explains_disabled_index_checks(text: str) -> bool:
+def explains_why(text: str) -> bool:
     """Return whether the first lines disable the checks and explain why that is safe."""
     return _HEAD.match(text) is not None
 
 
 def test_a_file_without_index_checks_explains_why_in_its_first_lines() -> None:
-    unchecked = [path for path in _FILES if disables_index_checks(path.read_text())]
+    unchecked = [path for path in _FILES if is_unchecked(path.read_text())]
 
     assert ROOT / "protocol/records/scan.py" in unchecked, "no files were read"
-    unexplained = [
-        str(path.relative_to(ROOT)) for path in unchecked if not explains_disabled_index_checks(path.read_text())
-    ]
+    unexplained = [str(path.relative_to(ROOT)) for path in unchecked if not explains_why(path.read_text())]
     assert unexplained == [], "the first line is the directive, the next begins with `# Why that is safe: `"
 
 
 def test_the_build_disables_no_index_checks() -> None:
-    assert not disables_index_checks(Path(ROOT, "setup.py").read_text())
+    assert not is_unchecked(Path(ROOT, "setup.py").read_text())
 
 
 @pytest.mark.parametrize(
@@ -50,5 +48,5 @@ def test_the_build_disables_no_index_checks() -> None:
     ],
 )
 def test_each_way_to_disable_index_checks_is_found(text: str) -> None:
-    assert disables_index_checks(text)
-    assert not explains_disabled_index_checks(text)
+    assert is_unchecked(text)
+    assert not explains_why(text)

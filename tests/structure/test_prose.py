@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.structure.prose import PATTERNS, Sentence, folders_with_prose, sentences_in, sentences_of
+from tests.structure.prose import PATTERNS, Sentence, places_with_prose, sentences_in, sentences_of
 
 LIMITS = {  # percent of the sentences
     ".": 2.0,
@@ -66,7 +66,7 @@ def test_each_folder_stays_within_its_limit_of_unplain_sentences(place: str) -> 
 
 
 def test_every_top_level_folder_has_a_limit() -> None:
-    assert folders_with_prose() == sorted(LIMITS)
+    assert places_with_prose() == sorted(LIMITS)
 
 
 @pytest.mark.parametrize("allowed", ALLOWED, ids=lambda allowed: f"{allowed.path} {allowed.text}".strip())

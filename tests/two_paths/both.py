@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
@@ -84,7 +84,7 @@ class BothPaths:
         try:
             request = walk_produce_request(frame, version, body_at, self._max_partitions)
             check_record_count(request, self._limits.max_request_records)
-        except ProtocolViolation:
+        except SenderError:
             return None
         validated = validate_request(
             request,

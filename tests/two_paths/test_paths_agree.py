@@ -13,14 +13,14 @@ import pytest
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.requests.request_rule import RequestCheck
-from sluicegate.validation.rules.avro.schema import compile_avro_content
-from sluicegate.validation.rules.built_in import MaximumRecords, Required, Size, Utf8
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.headers import HeaderBounds
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.rule import Mode, NamedRule, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
-from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.bounds.frames import good_batch, request_header, sized_produce_request
 from tests.fuzz.mutations import mutate
 from tests.fuzz.seeds import seed_batches
@@ -57,12 +57,12 @@ _POLICIES = {
     "compacted": TopicPolicy(compacted=True, max_message_bytes=5000),
     "appended": TopicPolicy(timestamp_type=TimestampType.LOG_APPEND_TIME),
     "unchecked": TopicPolicy(checked=False),
-    "keyed": policy_with_rules(Required(Side.KEY), Size(Side.KEY, 2, 4), MaximumRecords(30)),
+    "keyed": policy_with_rules(Required(Side.KEY), Size(Side.KEY, 2, 4), MostRecords(30)),
     "text": policy_with_rules(Utf8(Side.VALUE), Utf8(Side.KEY)),
     "seen": TopicPolicy(rules=RuleSet([NamedRule("empty", Size(Side.VALUE, 0, 0), Mode.OBSERVE)])),
     "json": policy_with_rules(JsonSyntax(Side.VALUE, max_depth=5)),
-    "schema": policy_with_rules(RequireSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
-    "avro": policy_with_rules(RequireSchema(Side.VALUE, compile_avro_content(_AVRO), Envelope.CONFLUENT)),
+    "schema": policy_with_rules(FollowsSchema(Side.VALUE, json_schema_content(_JSON_SCHEMA))),
+    "avro": policy_with_rules(FollowsSchema(Side.VALUE, avro_content(_AVRO), Envelope.CONFLUENT)),
     "headed": policy_with_rules(HeaderBounds(3, None)),
     "once": policy_with_rules(JsonSyntax(Side.VALUE, "reject")),
     "asked": TopicPolicy(requests=(RequestCheck("acks", acks=frozenset({-1})),)),

@@ -26,7 +26,7 @@ from sluicegate.validation.requests.name_pattern import EnforcedClients, Exempti
 from sluicegate.validation.requests.quota import QuotaLimits
 from sluicegate.validation.requests.request_rule import RequestCheck
 from sluicegate.validation.rulebook import FilePolicies, Rulebook
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.built_in import Required
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.native.questions import (
@@ -39,13 +39,7 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from tests.bounds.frames import request_header, sized_produce_request
-from tests.framing.cases import (
-    batch_builder,
-    batch_with_payload,
-    lz4_blocks,
-    payload_of_two_records,
-    records_with_wrong_length,
-)
+from tests.framing.cases import batch_builder, batch_with_payload, lz4_blocks, plain_payload, records_with_wrong_length
 from tests.oracle.validator_cases import NOW
 from tests.two_paths.both import BothPaths
 from tests.wire.batches import CODECS, LZ4, Rec, batch
@@ -92,13 +86,13 @@ BATCHES = [
     batch([Rec(NOW, headers=[(b"h", b"v")] * 20)]),
     batch([Rec(NOW)] * 500),
     batch_builder(records_with_wrong_length(1), LZ4)(NOW),
-    batch_with_payload(LZ4, lz4_blocks(payload_of_two_records(), b"", b"hidden"))(NOW),
+    batch_with_payload(LZ4, lz4_blocks(plain_payload(), b"", b"hidden"))(NOW),
 ]  # fmt: skip
 _NAMES = [each.name for each in fields(TopicPolicy) if each.init]
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_batch_that_the_fast_path_accepts_violates_no_policy_field(name: str) -> None:
+def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None:
     assert name in SAMPLES, (
         f"TopicPolicy.{name} is new. Add a policy with it to SAMPLES here, and batches that it is about to BATCHES. "
         "Until it is in READ_BY_FAST_PATH (validation/policy.py; OrdinaryRequests.add_topic reads it) or in "
@@ -121,10 +115,10 @@ def test_a_batch_that_the_fast_path_accepts_violates_no_policy_field(name: str) 
 
 
 def _accepted_natively(policy: TopicPolicy) -> Iterator[bool]:
-    combined_with = BothPaths({"t": policy}, {_ID: "t"}, ValidationLimits())
+    both = BothPaths({"t": policy}, {_ID: "t"}, ValidationLimits())
     for one in BATCHES:
         frame = bytearray(sized_produce_request(_VERSION, {_ID: [(0, one)]})[4:])
-        yield combined_with.validate(frame, _VERSION, len(request_header(0, _VERSION)), NOW)
+        yield both.validate(frame, _VERSION, len(request_header(0, _VERSION)), NOW)
 
 
 def test_the_declared_policy_fields_exist_and_do_not_overlap() -> None:
@@ -155,7 +149,7 @@ def test_native_code_reads_the_declared_policy_fields() -> None:
 
 def test_native_code_reads_every_field_of_every_native_check() -> None:
     of_json = json_schema_content('{"type": "object"}').ordinary(5)
-    of_avro = compile_avro_content('"int"').ordinary(0)
+    of_avro = avro_content('"int"').ordinary(0)
     assert of_json is not None and of_avro is not None
     questions = OrdinaryQuestions(of_json, of_avro)
 
@@ -180,32 +174,27 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(BytesQuestion)])
-def test_combining_byte_questions_keeps_every_field(name: str) -> None:
+def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
     assert name in ASKED, f"BytesQuestion.{name} is new: give a value for ASKED here"
     question = BytesQuestion(**{name: ASKED[name]})
 
-    assert (
-        question.combined_with(BytesQuestion())
-        == BytesQuestion().combined_with(question)
-        == question
-        != BytesQuestion()
-    )
+    assert question.both(BytesQuestion()) == BytesQuestion().both(question) == question != BytesQuestion()
     for side in ("key", "value"):
         asked = OrdinaryQuestions(**{side: question})
-        assert asked.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(asked) == asked
+        assert asked.both(OrdinaryQuestions()) == OrdinaryQuestions().both(asked) == asked
 
 
-def test_combining_ordinary_questions_keeps_the_record_limit() -> None:
+def test_the_record_limit_is_kept_when_questions_are_combined() -> None:
     assert {each.name for each in fields(OrdinaryQuestions)} == {"key", "value", "most_records"}
     few = OrdinaryQuestions(most_records=5)
-    assert few.combined_with(OrdinaryQuestions()) == OrdinaryQuestions().combined_with(few) == few
+    assert few.both(OrdinaryQuestions()) == OrdinaryQuestions().both(few) == few
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(RehearsedBounds)])
 def test_the_fast_path_gets_every_rehearsed_bound(name: str) -> None:
-    narrowest_bounds = TopicPolicy(rehearsed=RehearsedBounds(**{name: (9, 5)})).narrowest_bounds
+    narrowest = TopicPolicy(rehearsed=RehearsedBounds(**{name: (9, 5)})).narrowest
 
-    assert name in READ_BY_FAST_PATH and getattr(narrowest_bounds, name) == 5, "narrow it in TopicPolicy.narrowest"
+    assert name in READ_BY_FAST_PATH and getattr(narrowest, name) == 5, "narrow it in TopicPolicy.narrowest"
 
 
 def test_a_named_rule_rejects_nothing_that_its_rule_accepts() -> None:

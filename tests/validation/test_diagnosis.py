@@ -13,7 +13,7 @@ NOW = 1_800_000_000_000
 BOUNDED = TopicPolicy(before_max_ms=1000, after_max_ms=2000, compacted=True)
 
 
-def validate_and_expect_finding(data: bytes, budget: DecompressionBudget | None = None, version: int = 8) -> Finding:
+def finding_of(data: bytes, budget: DecompressionBudget | None = None, version: int = 8) -> Finding:
     given = budget or DecompressionBudget(1 << 24, 1000, lambda: None)
     verdict = validate_partition(
         Submission("t", 0, memoryview(data), version), BOUNDED, ValidationLimits(), NOW, Decompressor(), given
@@ -23,9 +23,9 @@ def validate_and_expect_finding(data: bytes, budget: DecompressionBudget | None 
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_record_error_messages_append_a_diagnosis_to_kafkas_text(codec: int) -> None:
+def test_record_messages_add_the_diagnosis_to_the_brokers_text(codec: int) -> None:
     """The texts up to the semicolon are those that Kafka 3.9 and 4.3 write."""
-    found = validate_and_expect_finding(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
+    found = finding_of(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
 
     texts = [bad.message for bad in found.bad_records]
     told = "is out of range. The timestamp should be within [1799999999000, 1800000002000]; "
@@ -39,19 +39,19 @@ def test_record_error_messages_append_a_diagnosis_to_kafkas_text(codec: int) -> 
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_record_errors_of_old_messages_include_a_diagnosis(codec: int) -> None:
+def test_old_messages_have_a_diagnosis(codec: int) -> None:
     plain = message(1, b"v", timestamp=NOW // 1000)
     data = plain if codec == NONE else wrapper(1, [plain], codec, timestamp=NOW // 1000)
 
     assert (
-        validate_and_expect_finding(data, version=2)
+        finding_of(data, version=2)
         .bad_records[0]
         .message.endswith("]; looks like seconds: as milliseconds it is 0.0 s ago")
     )
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_creating_record_error_messages_yields_regularly(codec: int) -> None:
+def test_creating_record_messages_yields_regularly(codec: int) -> None:
     turns = 0
 
     def give_way() -> None:
@@ -59,8 +59,8 @@ def test_creating_record_error_messages_yields_regularly(codec: int) -> None:
         turns += 1
 
     data = batch([Rec(1)] * 1000, codec)
-    validate_and_expect_finding(data, DecompressionBudget(1 << 24, 3, give_way))
+    finding_of(data, DecompressionBudget(1 << 24, 3, give_way))
     few, turns = turns, 0
-    validate_and_expect_finding(data, DecompressionBudget(1 << 24, 1000, give_way))
+    finding_of(data, DecompressionBudget(1 << 24, 1000, give_way))
 
     assert turns - few > 50

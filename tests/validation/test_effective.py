@@ -4,12 +4,12 @@ import pytest
 
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.effective import EffectiveValue, effective_policy, violated_value
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.origins import OriginKind
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import Rulebook, SuspendedTopics
 from sluicegate.validation.verdict import Reason
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 BEFORE, AFTER, SIZE = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
 TYPE, CLEANUP = "message.timestamp.type", "cleanup.policy"
@@ -20,16 +20,16 @@ NO_BOUND = 2**63 - 1
 def policy_of(
     text: str, settings: ClusterSettings | None = None, topic: str = "orders", suspended: SuspendedTopics | None = None
 ) -> TopicPolicy:
-    read = load_config_text(SMALLEST + text)
-    rulebook = Rulebook(compile_file_policies(read.config, source=read.source)).with_settings({topic: settings})
-    return (rulebook if suspended is None else rulebook.with_suspended_topics(suspended)).policy_of(topic)
+    read = load_text(SMALLEST + text)
+    rulebook = Rulebook(file_policies_of(read.config, source=read.source)).with_settings({topic: settings})
+    return (rulebook if suspended is None else rulebook.with_suspended(suspended)).policy_of(topic)
 
 
-def effective_values_by_key(policy: TopicPolicy) -> dict[str, EffectiveValue]:
+def effective_values(policy: TopicPolicy) -> dict[str, EffectiveValue]:
     return {value.key: value for value in reversed(effective_policy(policy))}
 
 
-def test_stricter_cluster_bound_is_effective_and_both_sources_are_shown() -> None:
+def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
     """The cluster allows ten minutes, the file two hours. So a record 20 minutes ahead is rejected."""
     text = f"defaults:\n  {AFTER}: 2h\n"
     settings = ClusterSettings(after_max_ms=10 * MINUTE, set_on_topic=frozenset({AFTER}))
@@ -93,22 +93,22 @@ def test_stricter_cluster_bound_is_effective_and_both_sources_are_shown() -> Non
         ("topics: [{match: orders, quarantine: dead}]", None, "mode", "quarantine", "c.yaml:3, topics[0].quarantine"),
     ],
 )
-def test_each_effective_policy_value_names_its_source(
+def test_each_effective_value_has_its_source(
     text: str, settings: ClusterSettings | None, key: str, value: object, source: str
 ) -> None:
-    found = effective_values_by_key(policy_of(text, settings))[key]
+    found = effective_values(policy_of(text, settings))[key]
 
     assert found.value == value
     assert found.source.startswith(source)
 
 
-def test_effective_bound_from_the_deprecated_difference_has_the_topic_as_source() -> None:
+def test_a_setting_of_the_deprecated_difference_is_the_topics_own() -> None:
     settings = ClusterSettings(before_max_ms=5, set_on_topic=frozenset({"message.timestamp.difference.max.ms"}))
 
-    assert effective_values_by_key(policy_of("", settings))[BEFORE].source == "cluster topic setting"
+    assert effective_values(policy_of("", settings))[BEFORE].source == "cluster topic setting"
 
 
-def test_effective_rules_have_the_source_lines_that_define_them() -> None:
+def test_rules_have_the_lines_that_define_them() -> None:
     text = (
         "topics:\n  - match: orders\n    rules:\n"
         "      - {name: sized, key: {required: true, max_size: 9}}\n"
@@ -127,10 +127,10 @@ def test_effective_rules_have_the_source_lines_that_define_them() -> None:
     )
     assert of_records is not None and of_records.source == "c.yaml:6, topics[0].rules[0]"
     assert of_requests is not None and of_requests.source == "c.yaml:10, requests[1]"
-    assert effective_values_by_key(policy)["quotas"].source == "c.yaml:11, quotas[0]"
+    assert effective_values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
 
 
-def test_effective_value_set_by_the_floor_has_the_source_line_of_the_floor() -> None:
+def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
     keyed, utf8 = "{name: keyed, key: {required: true}}", "{name: utf8, value: {utf8: true}}"
     text = (
         f"floor:\n  - match: o*\n    {AFTER}: 1h\n    {BEFORE}: 2h\n    rules: [{keyed}]\n"
@@ -138,7 +138,7 @@ def test_effective_value_set_by_the_floor_has_the_source_line_of_the_floor() -> 
         "  - {match: open, checks: none}\n"
     )
     policy = policy_of(text)
-    found = effective_values_by_key(policy)
+    found = effective_values(policy)
 
     assert (found[AFTER].value, found[AFTER].source) == (HOUR, f"c.yaml:5, floor[0].{AFTER}")
     assert (found[BEFORE].value, found[BEFORE].source) == (HOUR, f"c.yaml:10, topics[0].{BEFORE}")
@@ -150,17 +150,17 @@ def test_effective_value_set_by_the_floor_has_the_source_line_of_the_floor() -> 
         "c.yaml:7, floor[0].rules[0]",
         "c.yaml:12, topics[0].rules[0]",
     ]
-    assert effective_values_by_key(policy_of(text, topic="open"))["checks"].source == "c.yaml:4, floor[0]"
+    assert effective_values(policy_of(text, topic="open"))["checks"].source == "c.yaml:4, floor[0]"
 
 
-def test_effective_values_changed_by_a_suspension_name_it_as_source() -> None:
+def test_a_suspension_is_the_source_of_what_it_changes() -> None:
     policy = policy_of("topics: [{match: orders, quarantine: dead}]", suspended=SuspendedTopics(everywhere=True))
 
-    found = effective_values_by_key(policy)
+    found = effective_values(policy)
     assert (found["mode"].value, found["mode"].source) == ("observe", "suspension")
     assert (found["quarantine"].value, found["quarantine"].source) == (None, "suspension")
     assert found["checks"].source == "c.yaml:3, topics[0].quarantine"
 
 
-def test_crc_mismatch_refers_to_no_effective_value() -> None:
+def test_a_crc_mismatch_has_no_violated_value() -> None:
     assert violated_value(policy_of(""), Reason.CRC_MISMATCH) is None

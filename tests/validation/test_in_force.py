@@ -15,9 +15,9 @@ from sluicegate.validation.topic_patterns import TopicPatterns
 BOOK = Rulebook(compile_policies(TopicKeys()))
 
 
-def memory_kept_by_policy_look_ups(names: list[str]) -> int:
+def kept_bytes(names: list[str]) -> int:
     """Return the memory that look-ups of these names leave (bytes)."""
-    policy_of = PolicyMemo().policies_in_rulebook(BOOK)
+    policy_of = PolicyMemo().policies_by(BOOK)
     tracemalloc.start()
     try:
         for name in names:
@@ -28,18 +28,18 @@ def memory_kept_by_policy_look_ups(names: list[str]) -> int:
         tracemalloc.stop()
 
 
-def test_policy_memo_does_not_keep_overlong_topic_names() -> None:
-    assert memory_kept_by_policy_look_ups([f"{i}{'x' * 20_000}" for i in range(200)]) < 100_000
+def test_names_that_are_too_long_for_any_topic_are_not_kept() -> None:
+    assert kept_bytes([f"{i}{'x' * 20_000}" for i in range(200)]) < 100_000
 
 
-def test_policy_memo_memory_is_bounded() -> None:
-    assert memory_kept_by_policy_look_ups([f"{i:0249}" for i in range(40_000)]) < 8_000_000
+def test_memory_for_topic_names_is_bounded() -> None:
+    assert kept_bytes([f"{i:0249}" for i in range(40_000)]) < 8_000_000
 
 
-def test_policy_memo_keeps_recently_used_topic_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[str] = []
     monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
-    policy_of = PolicyMemo().policies_in_rulebook(BOOK)
+    policy_of = PolicyMemo().policies_by(BOOK)
 
     for i in range(30_000):
         policy_of(f"t{i}")
@@ -48,10 +48,10 @@ def test_policy_memo_keeps_recently_used_topic_names(monkeypatch: pytest.MonkeyP
     assert matched.count("used") == 1
 
 
-def test_policy_memo_is_reset_by_a_new_rulebook() -> None:
+def test_the_policy_memo_follows_the_rulebook() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 
-    found = [memo.policies_in_rulebook(book)("t") for book in (BOOK, other, BOOK)]
+    found = [memo.policies_by(book)("t") for book in (BOOK, other, BOOK)]
 
     assert found == [TopicPolicy(), TopicPolicy(before_max_ms=7), TopicPolicy()]

@@ -11,7 +11,7 @@ from sluicegate.config.loading import load, read_section
 from sluicegate.config.topics import Topic, TopicKeys
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.validation.cluster_settings import ClusterSettings
-from sluicegate.validation.from_keys import compile_policies, create_rulebook
+from sluicegate.validation.from_keys import compile_policies, rulebook_of
 from sluicegate.validation.in_force import PolicyMemo, RulesInForce
 from sluicegate.validation.policy import TimeFix, TimestampType, TopicPolicy
 from sluicegate.validation.rulebook import NOTHING_SUSPENDED, Rulebook, SuspendedTopics
@@ -28,14 +28,14 @@ def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> Top
         "defaults": defaults,
         "topics": list(topics),
     }
-    return create_rulebook(load(Source("test", data), {}).config).policy_of(topic)
+    return rulebook_of(load(Source("test", data), {}).config).policy_of(topic)
 
 
-def test_default_policy_has_no_bounds() -> None:
+def test_a_policy_without_keys_has_no_bounds() -> None:
     assert policy("t", {}) == TopicPolicy(TimestampType.CREATE_TIME, LONG_MAX, LONG_MAX, compacted=False)
 
 
-def test_first_matching_topic_pattern_applies_and_inherits_the_defaults() -> None:
+def test_the_first_pattern_that_matches_decides_and_inherits_the_defaults() -> None:
     rules = ({"match": "orders.*", BEFORE: 1}, {"match": "*", BEFORE: 2})
 
     assert policy("orders.eu", {AFTER: 9}, *rules) == TopicPolicy(before_max_ms=1, after_max_ms=9)
@@ -54,7 +54,7 @@ def test_first_matching_topic_pattern_applies_and_inherits_the_defaults() -> Non
         ("ORDERS", "orders", False),
     ],
 )
-def test_topic_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> None:
+def test_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> None:
     assert (policy(topic, {}, {"match": pattern, BEFORE: 5}).before_max_ms == 5) is matches
 
 
@@ -63,18 +63,18 @@ def test_cleanup_policy_compact_marks_a_topic_as_compacted(cleanup: str, compact
     assert policy("t", {"cleanup.policy": cleanup}).compacted is compacted
 
 
-def test_deprecated_difference_applies_to_each_bound_that_is_not_set() -> None:
+def test_the_deprecated_difference_stands_for_each_bound_that_is_still_open() -> None:
     """KIP-937: the deprecated key applies to each new key that has its default."""
     found = policy("t", {DIFFERENCE: 7, BEFORE: 3})
 
     assert (found.before_max_ms, found.after_max_ms) == (3, 7)
 
 
-def test_policy_applies_message_timestamp_type() -> None:
+def test_message_timestamp_type_is_applied() -> None:
     assert policy("t", {"message.timestamp.type": "LogAppendTime"}).timestamp_type is TimestampType.LOG_APPEND_TIME
 
 
-def test_invalid_topic_name_gets_the_default_policy() -> None:
+def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
     rulebook = Rulebook(compile_policies(TopicKeys(), [("*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     assert rulebook.policy_of("x" * 249).before_max_ms == 5
@@ -82,7 +82,7 @@ def test_invalid_topic_name_gets_the_default_policy() -> None:
         assert rulebook.policy_of(name).before_max_ms == LONG_MAX
 
 
-def test_new_cluster_settings_create_a_new_rulebook_generation() -> None:
+def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchanged() -> None:
     first = Rulebook(compile_policies(TopicKeys(), [("t*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
@@ -93,7 +93,7 @@ def test_new_cluster_settings_create_a_new_rulebook_generation() -> None:
     assert len({book.generation for book in (first, second, third)}) == 3
 
 
-def test_equal_cluster_settings_create_no_new_rulebook_generation() -> None:
+def test_equal_cluster_settings_make_no_new_generation() -> None:
     told = {"t": ClusterSettings(before_max_ms=3)}
     book = Rulebook(compile_policies(TopicKeys())).with_settings(told)
 
@@ -113,22 +113,22 @@ def test_a_new_configuration_keeps_the_clusters_settings() -> None:
     assert rules.generation == rules.rulebook.generation != before
 
 
-def test_request_is_validated_by_one_rulebook_despite_a_concurrent_reload() -> None:
+def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() -> None:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
     seen: set[tuple[int, int]] = set()
     asked = Event()
 
-    def validate_batches_repeatedly() -> None:
+    def validate_repeatedly() -> None:
         memo = PolicyMemo()
         while len(seen) < 50:
             book = rules.rulebook
-            policy_of = memo.policies_in_rulebook(book)
+            policy_of = memo.policies_by(book)
             first, last = policy_of("t"), policy_of("u")
             seen.add((first.before_max_ms, last.before_max_ms))
             asked.set()
 
     with ThreadPoolExecutor(2) as threads:
-        asking = [threads.submit(validate_batches_repeatedly) for _ in range(2)]
+        asking = [threads.submit(validate_repeatedly) for _ in range(2)]
         bound = 0
         while not all(done.done() for done in asking):
             bound += 1
@@ -140,7 +140,7 @@ def test_request_is_validated_by_one_rulebook_despite_a_concurrent_reload() -> N
     assert all(first == last for first, last in seen)
 
 
-def test_suspended_enforcement_observes_in_every_mode() -> None:
+def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> None:
     configured = {"a": {"fix": {"timestamp": "now"}}, "b": {"quarantine": "dead"}, "c": {}, "d": {"checks": "none"}}
     topics = [(name, read_section(Topic, {"match": name, **keys})) for name, keys in configured.items()]
     rules = RulesInForce(

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import config_of
 from sluicegate.config.model import Config
 from sluicegate.config.setting_keys import CONTRACT, PREFIX, SETTING_KEYS
 from sluicegate.config.topics import Topic
 from sluicegate.protocol.integers import LONG_MAX
-from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable, TopicEntry, topic_entry_of
+from sluicegate.validation.topic_entry import NotDelegated, SettingUnusable, TopicEntry, entry_of
 
 HOUR_MS = 3_600_000
 ALL = {"topics": ["orders-*"], "keys": "*"}
@@ -26,21 +26,19 @@ def config(*topic_policies: dict[str, Any], **more: Any) -> Config:
     return config_of({**smallest, "topic_policies": list(topic_policies or [ALL]), **more})
 
 
-def make_topic_entry(
-    topic: str = "orders-eu", base: Topic | None = None, its: Config | None = None, **values: str
-) -> TopicEntry:
+def entry(topic: str = "orders-eu", base: Topic | None = None, its: Config | None = None, **values: str) -> TopicEntry:
     given = {PREFIX + name.replace("__", "."): value for name, value in values.items()}
-    return topic_entry_of(its or config(), topic, given, base)
+    return entry_of(its or config(), topic, given, base)
 
 
-def explicitly_set_keys(made: TopicEntry) -> dict[str, Any]:
+def explicit_keys(made: TopicEntry) -> dict[str, Any]:
     held = {each.name: getattr(made.keys, each.name) for each in fields(made.keys)}
     return {name: value for name, value in held.items() if value is not None and name != "match"}
 
 
-def test_every_topic_entry_key_except_match_is_a_topic_setting() -> None:
+def test_every_key_of_an_entry_but_the_pattern_is_a_setting() -> None:
     own = {key.path[0] for key in SETTING_KEYS.values() if key.name != CONTRACT}
-    assert own == {key.name for key in keys_of_section(Topic)} - {"match"}
+    assert own == {key.name for key in each_key_of(Topic)} - {"match"}
 
 
 @pytest.mark.parametrize(
@@ -58,16 +56,14 @@ def test_every_topic_entry_key_except_match_is_a_topic_setting() -> None:
         ("cleanup__policy", "compact", "cleanup_policy", "compact"),
     ],
 )
-def test_topic_setting_values_are_parsed_as_in_a_configuration_file(
-    name: str, value: str, attribute: str, expected: object
-) -> None:
-    made = make_topic_entry(**{name: value})
+def test_a_value_is_read_as_in_a_file(name: str, value: str, attribute: str, expected: object) -> None:
+    made = entry(**{name: value})
     assert getattr(made.keys, attribute) == expected
     assert made.keys.match == "orders-eu"
 
 
-def test_topic_setting_names_flatten_section_keys() -> None:
-    made = make_topic_entry(
+def test_keys_of_sections_are_flat() -> None:
+    made = entry(
         owner="payments",
         owner__contact="#payments",
         enforce__percent="10",
@@ -79,13 +75,13 @@ def test_topic_setting_names_flatten_section_keys() -> None:
     assert str(owner) == "payments (#payments)"
     assert (enforce.percent, fix.timestamp, rehearse.after_max_ms) == (10, "unit", (60_000, HOUR_MS))
     assert (
-        make_topic_entry(enforce__clients="billing-*,web-*").keys.enforce
-        == make_topic_entry(enforce__clients="billing-*, web-*").keys.enforce
+        entry(enforce__clients="billing-*,web-*").keys.enforce
+        == entry(enforce__clients="billing-*, web-*").keys.enforce
     )
 
 
-def test_topic_setting_rules_are_parsed_from_json() -> None:
-    (rule,) = make_topic_entry(rules='[{"name": "has-a-value", "value": {"required": true}}]').keys.rules or ()
+def test_rules_are_a_json_text() -> None:
+    (rule,) = entry(rules='[{"name": "has-a-value", "value": {"required": true}}]').keys.rules or ()
     assert rule.name == "has-a-value"
 
 
@@ -106,9 +102,9 @@ schema:
 """
 
 
-def test_contract_in_a_topic_setting_adds_its_rules() -> None:
+def test_a_contract_adds_its_rules_to_those_that_apply() -> None:
     first = {"name": "first", "value": {"required": True}}
-    made = make_topic_entry(its=config(defaults={"rules": [first]}), contract=CONTRACT_TEXT)
+    made = entry(its=config(defaults={"rules": [first]}), contract=CONTRACT_TEXT)
     names = [rule.name for rule in made.keys.rules or ()]
     assert names[0] == "first"
     assert len(names) > 1
@@ -124,9 +120,9 @@ def test_contract_in_a_topic_setting_adds_its_rules() -> None:
         (CONTRACT_TEXT.replace("v3.0.2", "v2.2.2"), "version 3 of the Open Data Contract Standard is read"),
     ],
 )
-def test_rejects_contract_setting_without_a_rule_for_the_topic(text: str, words: str) -> None:
+def test_a_contract_that_gives_the_topic_no_rule_is_an_error(text: str, words: str) -> None:
     with pytest.raises(SettingUnusable) as raised:
-        make_topic_entry(contract=text)
+        entry(contract=text)
     assert words in str(raised.value)
 
 
@@ -148,9 +144,9 @@ def test_rejects_contract_setting_without_a_rule_for_the_topic(text: str, words:
         ({"nope": "1"}, "nope", "no such key; known keys: sluicegate.message.timestamp.type"),
     ],
 )
-def test_invalid_topic_setting_is_reported_with_its_key(values: dict[str, str], key: str, text: str) -> None:
+def test_an_invalid_value_is_named_with_its_key(values: dict[str, str], key: str, text: str) -> None:
     with pytest.raises(SettingUnusable) as raised:
-        make_topic_entry(**values)
+        entry(**values)
     assert raised.value.key in {PREFIX + name.replace("__", ".") for name in values}
     assert raised.value.key == PREFIX + key or len(values) > 1
     assert text in str(raised.value)
@@ -163,19 +159,19 @@ def test_invalid_topic_setting_is_reported_with_its_key(values: dict[str, str], 
         '[{"name": "x", "key": {"schema": {"file": "schemas/a.avsc", "format": "avro"}}}]',
     ],
 )
-def test_rejects_topic_setting_that_names_a_file(rules: str) -> None:
+def test_a_setting_names_no_file(rules: str) -> None:
     with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
-        make_topic_entry(rules=rules)
+        entry(rules=rules)
 
 
-def test_rejects_topic_setting_with_a_hash_key_file() -> None:
+def test_a_key_for_hashes_is_a_file_too() -> None:
     with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
-        make_topic_entry(sensitive='[{"name": "x", "action": "hash", "fields": ["a"], "key_file": "/run/key"}]')
+        entry(sensitive='[{"name": "x", "action": "hash", "fields": ["a"], "key_file": "/run/key"}]')
 
 
-def test_rejects_dead_letter_topic_outside_the_delegation() -> None:
+def test_dead_letters_stay_within_the_topics_of_the_delegation() -> None:
     with pytest.raises(SettingUnusable, match="beyond the topics of this delegation"):
-        make_topic_entry(quarantine="payments-dead")
+        entry(quarantine="payments-dead")
 
 
 @pytest.mark.parametrize(
@@ -190,36 +186,34 @@ def test_rejects_dead_letter_topic_outside_the_delegation() -> None:
         ({"topics": "orders-*", "keys": "framing"}, "orders-eu", "mode", False),
     ],
 )
-def test_accepts_only_delegated_topic_settings(
-    delegation: dict[str, Any], topic: str, name: str, delegates: bool
-) -> None:
+def test_only_what_is_delegated_is_accepted(delegation: dict[str, Any], topic: str, name: str, delegates: bool) -> None:
     values = {"mode": "observe", "enforce__percent": "10", "owner__contact": "x"}
     owner = {"owner": "payments"} if name == "owner__contact" else {}
     if delegates:
-        make_topic_entry(topic, its=config(delegation), **owner, **{name: values[name]})
+        entry(topic, its=config(delegation), **owner, **{name: values[name]})
         return
     with pytest.raises(NotDelegated) as raised:
-        make_topic_entry(topic, its=config(delegation), **owner, **{name: values[name]})
+        entry(topic, its=config(delegation), **owner, **{name: values[name]})
     assert "topic_policies" in str(raised.value)
 
 
-def test_configuration_file_precedes_topic_settings_unless_delegated_otherwise() -> None:
+def test_a_file_takes_precedence_unless_the_delegation_says_otherwise() -> None:
     under = config(topics=[{"match": "orders-*", "mode": "reject", "owner": {"team": "platform"}}])
     over = config({**ALL, "over_files": True}, topics=[{"match": "orders-*", "mode": "reject"}])
 
-    kept = make_topic_entry(base=under.topics[0], its=under, mode="observe", samples="true")
+    kept = entry(base=under.topics[0], its=under, mode="observe", samples="true")
     assert (kept.keys.mode, kept.keys.samples) == ("reject", True)
     assert dict(kept.settings) == {"samples": "sluicegate.samples"}
     assert str(kept.keys.owner) == "platform"
-    assert make_topic_entry(base=over.topics[0], its=over, mode="observe").keys.mode == "observe"
+    assert entry(base=over.topics[0], its=over, mode="observe").keys.mode == "observe"
 
 
 @pytest.mark.parametrize("keys", ["mod", "enforce", "nope.*", ""])
-def test_rejects_delegation_of_an_unknown_key(keys: str) -> None:
+def test_a_delegation_of_an_unknown_key_is_an_error(keys: str) -> None:
     with pytest.raises(ValueError, match=r"no key of a topic setting|the text is empty"):
         config({"topics": "orders-*", "keys": keys})
 
 
-def test_rejects_delegations_without_a_state_topic() -> None:
+def test_delegations_need_the_state_topic() -> None:
     with pytest.raises(ValueError, match="topic_policies"):
         config(state=None)

@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.live.flow_history import FlowTotals
+from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import ConnectionState, LiveState
 from sluicegate.proxy.live.live_view import LiveView
@@ -20,7 +20,7 @@ from sluicegate.proxy.webui.site import Site
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import rejected_event
-from tests.proxy.live.test_merged_state import build_live_state
+from tests.proxy.live.test_merged_state import state_with
 
 CLIENTS, TOPICS = 200, 300
 QUIET_TOPICS = 40
@@ -63,13 +63,9 @@ class LargeProxy:
         self.view.topics.tick(now_ms)
         self.view.clients.tick(now_ms)
         for number in range(TOPICS):
-            self.view.count_topic_traffic(
-                topic_name_of_number(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number
-            )
+            self.view.sent_to(topic_name_of_number(number), 20 + 10 * (number % 9), 400 * number, 90_000 * number)
         for number in range(CLIENTS):
-            self.view.count_client_traffic(
-                client_id_of_number(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number
-            )
+            self.view.sent_by(client_id_of_number(number), 30 + 10 * (number % 7), 600 * number, 120_000 * number)
         for number in range(QUIET_TOPICS):
             self.view.topics.seen(f"quiet-{number}")
 
@@ -79,15 +75,13 @@ class LargeProxy:
             self._at += 1
             self._records += 4000 + 900 * (self._at % 60)
             self._rejected += self._at % 7
-            flow = FlowTotals(
-                self._records // 50, self._records, self._records * 210, self._rejected, self._rejected, 3
-            )
+            flow = Flow(self._records // 50, self._records, self._records * 210, self._rejected, self._rejected, 3)
             self.view.history.add(self._at, flow)
             self._violate(self._at % TOPICS, 1000 * self._at)
             self._violate(7, 1000 * self._at + 500)
             if self._at % 10 == 0:
                 self._write(1000 * self._at)
-        state = build_live_state(self.view, [], now_ms, query=query)
+        state = state_with(self.view, [], now_ms, query=query)
         listed = [self._connection(number) for number in range(CLIENTS + 30)]
         for group in state["violation_groups"]:
             group["example"]["owner"] = {"team": str(group["topic"]).partition(".")[0], "contact": "#help"}
@@ -114,7 +108,7 @@ class LargeProxy:
         }
 
 
-def effective_policy(name: str) -> dict[str, Any]:
+def policy_of(name: str) -> dict[str, Any]:
     """Return an effective policy (docs/web-ui.md)."""
     after = {"key": "message.timestamp.after.max.ms", "value": 600_000, "source": "cluster topic setting"}
     return {
@@ -144,9 +138,7 @@ def policy_changes() -> list[dict[str, Any]]:
 def serve_web_ui(proxy: LargeProxy, port: int = 0, token: str | None = None) -> "closing[AdminServer]":
     """Serve the web UI of `proxy` until the block ends."""
     password = None if token is None else Password("admin.token_file", SecretText(token), None)
-    site = Site(
-        Access(HostPort("127.0.0.1", 1), password), proxy.read_state, effective_policy, read_reloads=policy_changes
-    )
+    site = Site(Access(HostPort("127.0.0.1", 1), password), proxy.read_state, policy_of, read_reloads=policy_changes)
     status = Status()
     status.end(Condition.STARTING)
     return closing(AdminServer(HostPort("127.0.0.1", port), list, status, lambda: site))

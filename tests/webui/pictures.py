@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.proxy_process import COMMAND
 from tests.oracle.kafka_java import ROOT
 from tests.webui.browser import CHROMIUM
@@ -51,7 +51,7 @@ PICTURES = {
 }
 
 
-def write_picture(browser: Browser, admin: str, picture: Picture, file: Path) -> None:
+def take(browser: Browser, admin: str, picture: Picture, file: Path) -> None:
     """Write one picture, which ends after a whole section."""
     page = browser.new_page(viewport={"width": _WIDTH, "height": 1000}, color_scheme=picture.scheme)
     page.goto(f"{admin}/{picture.view}", timeout=_WAIT_MS)
@@ -75,22 +75,20 @@ def _broker_names(page: "Page") -> dict[str, str]:
     return {address: f"kafka-{number}:9092" for number, address in enumerate(addresses, 1)}
 
 
-def write_all_pictures(folder: Path, seconds: float, bootstrap_port: int = 19092, admin_port: int = 9650) -> None:
+def take_all(folder: Path, seconds: float, bootstrap_port: int = 19092, admin_port: int = 9650) -> None:
     """Run the demo for `seconds`, and write each picture into `folder`."""
     ports = {
         "SLUICEGATE__LISTEN__BOOTSTRAP": f"127.0.0.1:{bootstrap_port}",
         "SLUICEGATE__LISTEN__BROKER_PORT_BASE": f"{bootstrap_port + 8}",
         "SLUICEGATE__ADMIN__LISTEN": f"127.0.0.1:{admin_port}",
     }
-    demo = subprocess.Popen(
-        command_killed_with_parent([COMMAND, "demo"]), env=os.environ | ports, stdout=subprocess.DEVNULL
-    )
+    demo = subprocess.Popen(killed_with_parent([COMMAND, "demo"]), env=os.environ | ports, stdout=subprocess.DEVNULL)
     try:
         time.sleep(seconds)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
             for name, picture in PICTURES.items():
-                write_picture(browser, f"http://127.0.0.1:{admin_port}", picture, folder / name)
+                take(browser, f"http://127.0.0.1:{admin_port}", picture, folder / name)
             browser.close()
     finally:
         demo.terminate()
@@ -98,4 +96,4 @@ def write_all_pictures(folder: Path, seconds: float, bootstrap_port: int = 19092
 
 
 if __name__ == "__main__":
-    write_all_pictures(FOLDER, float(sys.argv[1]))
+    take_all(FOLDER, float(sys.argv[1]))

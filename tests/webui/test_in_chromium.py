@@ -22,17 +22,17 @@ from playwright.sync_api import Browser, Page, expect
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.password import Password, SecretText
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.live.flow_history import FlowTotals
+from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND, ProxyProcess
 from tests.oracle.kafka_java import ROOT
 from tests.proxy.live.events import SECRET
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
 from tests.webui.large_proxy import (
     CLIENTS,
@@ -40,7 +40,7 @@ from tests.webui.large_proxy import (
     TOPICS,
     LargeProxy,
     client_id_of_number,
-    effective_policy,
+    policy_of,
     serve_web_ui,
     topic_name_of_number,
 )
@@ -94,7 +94,7 @@ def open_page(browser: Browser, url: str, complaints: list[str], width: int = 12
     return page
 
 
-def wait_for_figures(page: Page) -> None:
+def shows_figures(page: Page) -> None:
     eventually(lambda: page.locator("#clients tbody tr:not(.none)").count() > 3, what="clients with violations")
 
 
@@ -117,7 +117,7 @@ def test_live_figures_update_and_names_stay_text(
     browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
 ) -> None:
     page = open_page(browser, proxy.admin, browser_errors)
-    wait_for_figures(page)
+    shows_figures(page)
 
     before = text_of(page, "#figures div:nth-child(2) small")
     eventually(lambda: text_of(page, "#figures div:nth-child(2) small") != before, what="other figures")
@@ -144,11 +144,9 @@ def test_live_figures_update_and_names_stay_text(
     page.context.close()
 
 
-def test_the_pause_button_stops_updates_and_shows_it(
-    browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
-) -> None:
+def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, browser_errors: list[str]) -> None:
     page = open_page(browser, proxy.admin, browser_errors)
-    wait_for_figures(page)
+    shows_figures(page)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#paused")).to_contain_text("nothing is updated until you resume")
     expect_text(page, "#state-text", "paused")
@@ -167,7 +165,7 @@ def test_every_control_works_with_the_keyboard(
     browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
 ) -> None:
     page = open_page(browser, proxy.admin, browser_errors)
-    wait_for_figures(page)
+    shows_figures(page)
     open_view(page, "#/policy", "#try-after")
     page.evaluate("document.activeElement.blur()")
     reached: list[str] = []
@@ -238,7 +236,7 @@ def test_every_view_is_accessible_and_fits_the_window(
     width: int, scheme: str, browser: Browser, large_proxy_address: str, browser_errors: list[str]
 ) -> None:
     page = open_page(browser, large_proxy_address, browser_errors, width, scheme)
-    wait_for_figures(page)
+    shows_figures(page)
     for name, fragment in VIEWS.items():
         open_view(page, fragment, "main section")
         page.wait_for_function("() => !document.body.innerText.includes('Loading')")
@@ -321,7 +319,7 @@ def test_200_clients_and_300_topics_can_be_searched_and_sorted(
 def test_a_restarted_proxy_is_shown_again(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
     with proxy_under_load(tmp_path_factory.mktemp("proxy"), workers=1) as proxy:
         page = open_page(browser, proxy.admin, [])
-        wait_for_figures(page)
+        shows_figures(page)
         started = text_of(page, "#about")
         proxy.kill()
         expect(page.locator("#stale")).to_contain_text("the proxy does not respond", timeout=WAIT_MS)
@@ -355,11 +353,7 @@ def test_a_changed_policy_is_shown_with_its_file(browser: Browser, tmp_path: Pat
 
 
 def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list[str]) -> None:
-    site = Site(
-        Access(HostPort("127.0.0.1", 1), None),
-        lambda _: build_live_state(build_live_view("a", {}), []),
-        effective_policy,
-    )
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors, 1280)
@@ -376,11 +370,11 @@ def test_an_idle_proxy_shows_empty_tables(browser: Browser, browser_errors: list
 
 
 def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Browser, browser_errors: list[str]) -> None:
-    view = build_live_view("gone", {})
+    view = view_with("gone", {})
     for second in range(100, 107):
-        view.history.add(second, FlowTotals(records=second, rejected=second))
+        view.history.add(second, Flow(records=second, rejected=second))
     problems: list[str] = []
-    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: build_live_state(view, problems), effective_policy)
+    site = Site(Access(HostPort("127.0.0.1", 1), None), lambda _: state_with(view, problems), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", browser_errors)
@@ -409,9 +403,9 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
         server.close()
 
 
-def test_the_web_ui_asks_for_the_token_and_keeps_it_for_the_tab(browser: Browser, browser_errors: list[str]) -> None:
+def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, browser_errors: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
-    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy)
+    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     try:
         page = open_page(browser, f"http://127.0.0.1:{server.port}/", [], 1280)
@@ -445,7 +439,7 @@ def test_two_proxies_are_shown_as_a_fleet(browser: Browser, tmp_path: Path, brow
         addresses = [f"127.0.0.1:{server.port}" for server in (first, second)]
         options = ["--proxies", ",".join(addresses), "--listen", listen, "--token-file", str(files["browsers"])]
         tokens = ["--proxy-token-file", f"{addresses[0]}={files['first']}", "--proxy-token-file", str(files["others"])]
-        process = subprocess.Popen(command_killed_with_parent([COMMAND, "fleet", *options, *tokens]))
+        process = subprocess.Popen(killed_with_parent([COMMAND, "fleet", *options, *tokens]))
         stack.callback(process.wait)
         stack.callback(process.terminate)
         page = open_page(browser, "about:blank", browser_errors, 360)

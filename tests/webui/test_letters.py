@@ -16,9 +16,9 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from sluicegate.proxy.webui.site import Site
 from tests.dead_letters.letters import CONNECT, SLUICEGATE, TIME, letter
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import effective_policy
+from tests.webui.large_proxy import policy_of
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page
 from tests.webui.test_shared_fleet import StubCluster
 
@@ -60,16 +60,16 @@ TOPICS = [
 ]
 
 
-def replace_header(headers: Headers, name: bytes, value: bytes) -> Headers:
+def replaced(headers: Headers, name: bytes, value: bytes) -> Headers:
     return tuple((each, value if each == name else old) for each, old in headers)
 
 
-def dead_letters_of_topic() -> dict[str, Any]:
+def content() -> dict[str, Any]:
     """What the proxy returns for a topic with letters of ours and of Connect."""
     groups = LetterGroups()
     for hour, client in enumerate((b"shop", b"shop", HOSTILE.encode())):
-        groups.add(letter(replace_header(SLUICEGATE, b"sluicegate.client.id", client), time=TIME + hour * HOUR_MS))
-    groups.add(letter(replace_header(CONNECT, b"__connect.errors.exception.message", HOSTILE.encode()), time=2**62))
+        groups.add(letter(replaced(SLUICEGATE, b"sluicegate.client.id", client), time=TIME + hour * HOUR_MS))
+    groups.add(letter(replaced(CONNECT, b"__connect.errors.exception.message", HOSTILE.encode()), time=2**62))
     listed = [{**group_json(each, None), "command": f"redrive --group {each.id}"} for each in groups.ordered()]
     for group, verdicts in zip(listed, ([VERDICT], []), strict=True):
         group |= {"verdicts": verdicts, "obstacles": {} if verdicts else {"record_not_copied": 1}}
@@ -84,7 +84,7 @@ def dead_letters_of_topic() -> dict[str, Any]:
     }
 
 
-class ClusterWithDeadLetters(StubCluster):
+class LetterTopics(StubCluster):
     """The changes of a proxy with `admin.dead_letters`."""
 
     def __init__(self) -> None:
@@ -95,26 +95,26 @@ class ClusterWithDeadLetters(StubCluster):
         self.asked.append(query)
         if self.asked.count(query) == 1:
             return json_response({"topics": None, "groups": None, "reading": True})
-        return json_response(dead_letters_of_topic() if query else {"topics": TOPICS})
+        return json_response(content() if query else {"topics": TOPICS})
 
 
 @pytest.fixture
-def cluster() -> ClusterWithDeadLetters:
-    return ClusterWithDeadLetters()
+def cluster() -> LetterTopics:
+    return LetterTopics()
 
 
 @pytest.fixture
-def address(cluster: ClusterWithDeadLetters) -> Iterator[str]:
+def address(cluster: LetterTopics) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy, cluster)
+    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     yield f"http://127.0.0.1:{server.port}/"
     server.close()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_topics_link_to_groups_and_groups_to_clients(
-    browser: Browser, cluster: ClusterWithDeadLetters, address: str, width: int, scheme: str
+def test_topics_lead_to_groups_and_groups_to_clients(
+    browser: Browser, cluster: LetterTopics, address: str, width: int, scheme: str
 ) -> None:
     complaints: list[str] = []
     page = open_page(browser, f"{address}#/letters", complaints, width, scheme)

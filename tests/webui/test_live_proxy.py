@@ -28,14 +28,14 @@ def live_state_of_proxy(proxy: ProxyProcess) -> dict[str, Any]:
     """Return the state of both workers. On a busy machine one worker may be late, which the state reports."""
     state: dict[str, Any] = {}
 
-    def has_both_workers() -> bool:
+    def has_both() -> bool:
         status, body = proxy.get("/api/live")
         assert status == 200, body
         state.update(json.loads(body))
         assert state["proxies"] == 2 or any(each["condition"] == "worker_unresponsive" for each in state["conditions"])
         return bool(state["proxies"] == 2)
 
-    eventually(has_both_workers, what="both workers in one look")
+    eventually(has_both, what="both workers in one look")
     return state
 
 

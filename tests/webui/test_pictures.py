@@ -7,12 +7,12 @@ import pytest
 
 from tests.broker.ports import free_ports
 from tests.webui.browser import needs_chromium
-from tests.webui.pictures import FOLDER, PICTURES, write_all_pictures
+from tests.webui.pictures import FOLDER, PICTURES, take_all
 
 pytestmark = needs_chromium
 
 
-def png_size(picture: Path) -> tuple[int, int]:
+def size_of(picture: Path) -> tuple[int, int]:
     """Return the width and the height that a PNG file states."""
     width, height = struct.unpack(">II", picture.read_bytes()[16:24])
     return width, height
@@ -26,7 +26,7 @@ def test_each_picture_of_the_web_ui_has_a_view() -> None:
 def test_the_demo_has_every_view_of_the_pictures(tmp_path: Path) -> None:
     first = free_ports(16)
 
-    write_all_pictures(tmp_path, 20, first, first + 1)
+    take_all(tmp_path, 20, first, first + 1)
 
     assert {file.name for file in tmp_path.iterdir()} == set(PICTURES)
-    assert {png_size(file)[0] for file in tmp_path.iterdir()} <= set(range(1100, 1200))
+    assert {size_of(file)[0] for file in tmp_path.iterdir()} <= set(range(1100, 1200))

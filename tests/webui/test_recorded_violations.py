@@ -17,11 +17,11 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import Reason
 from tests.proxy.live.events import NOW, rejected_event
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.proxy.watching.test_recorded_listing import ALL
-from tests.proxy.watching.test_topic_violations import count_event_groups
+from tests.proxy.watching.test_topic_violations import counted_groups
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import effective_policy
+from tests.webui.large_proxy import policy_of
 from tests.webui.test_in_chromium import WAIT_MS, open_page
 from tests.webui.test_shared_fleet import StubCluster
 
@@ -36,10 +36,7 @@ class RecordedEvents(StubCluster):
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
-        self.response: dict[str, object] = {
-            **ALL,
-            "groups": count_event_groups(RULED, RULED, rejected_event("shipping")),
-        }
+        self.response: dict[str, object] = {**ALL, "groups": counted_groups(RULED, RULED, rejected_event("shipping"))}
 
     def violations(self, query: str) -> HttpResponse:
         self.asked.append(query)
@@ -54,13 +51,13 @@ def cluster() -> RecordedEvents:
 @pytest.fixture
 def address(cluster: RecordedEvents) -> Iterator[str]:
     access = Access(HostPort("127.0.0.1", 1), None)
-    site = Site(access, lambda _: build_live_state(build_live_view("a", {}), []), effective_policy, cluster)
+    site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of, cluster)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
     yield f"http://127.0.0.1:{server.port}/"
     server.close()
 
 
-def test_the_violation_topic_is_read_when_a_range_is_chosen(
+def test_the_topic_is_read_when_somebody_chooses_a_range(
     browser: Browser, cluster: RecordedEvents, address: str
 ) -> None:
     complaints: list[str] = []

@@ -5,7 +5,7 @@ from playwright.sync_api import Browser, expect
 
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, ResumeEnforcement, StateChange, SuspendEnforcement
-from sluicegate.proxy.state.history_entry import ChangeAdoption, make_history_entry
+from sluicegate.proxy.state.history_entry import Taken, entry_of
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from tests.webui.browser import needs_chromium
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page
@@ -17,7 +17,7 @@ ADMIN = Actor("an administrator", "10.1.2.3")
 
 def change_as_json(number: int, operation: SuspendEnforcement | ResumeEnforcement) -> dict[str, object]:
     written = StateChange(f"change-{number}", NOW, ADMIN, "gate-1:19092", operation)
-    entry = make_history_entry(written, AgreedState(), ChangeAdoption("<b>gate-1:19092", NOW + 300))
+    entry = entry_of(written, AgreedState(), Taken("<b>gate-1:19092", NOW + 300))
     return entry.as_json()
 
 
@@ -38,7 +38,7 @@ class RecordedHistory(StubCluster):
         return json_response(self.response)
 
 
-def test_the_change_history_is_read_when_a_range_is_chosen(browser: Browser) -> None:
+def test_the_history_is_read_when_somebody_chooses_a_range(browser: Browser) -> None:
     cluster = RecordedHistory()
     server = start_admin_server(cluster)
     complaints: list[str] = []

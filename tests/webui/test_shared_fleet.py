@@ -12,15 +12,15 @@ from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.state.bounded_read import TimedValue
-from sluicegate.proxy.state.fleet_view import build_fleet_view
+from sluicegate.proxy.state.fleet_view import fleet_of
 from sluicegate.proxy.state.presence import Presence, encode
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.responses import HttpResponse, json_response
 from sluicegate.proxy.webui.site import Site
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 from tests.webui.browser import needs_chromium
-from tests.webui.large_proxy import effective_policy
+from tests.webui.large_proxy import policy_of
 from tests.webui.test_in_chromium import PICTURES, WAIT_MS, open_page, text_of
 
 pytestmark = needs_chromium
@@ -34,7 +34,7 @@ class StubCluster:
     def __init__(self, problem: str | None = None) -> None:
         self.problem = problem
 
-    def suspension_lines(self, _topic: str) -> list[str]:
+    def lines_about(self, _topic: str) -> list[str]:
         return []
 
     def change(self, _path: str, _query: str, _address: str) -> HttpResponse:
@@ -51,7 +51,7 @@ class StubCluster:
             ONE, name="<b>gate-3", instance="c", version="0.2.0", state="needs attention", conditions=("events_lost",)
         )
         records = [TimedValue(encode(each), each.time_ms, True) for each in (stale, ONE, hostile)]
-        return json_response(json.loads(json.dumps(build_fleet_view(records, "a", NOW).as_json())))
+        return json_response(json.loads(json.dumps(fleet_of(records, "a", NOW).as_json())))
 
 
 def start_admin_server(cluster: StubCluster) -> AdminServer:
@@ -59,10 +59,10 @@ def start_admin_server(cluster: StubCluster) -> AdminServer:
     began = time.monotonic()
 
     def read_state(_: LiveQuery) -> LiveState:
-        state = build_live_state(build_live_view("a", {}), [])
+        state = state_with(view_with("a", {}), [])
         return {**state, "time_ms": state["time_ms"] + round((time.monotonic() - began) * 1000)}
 
-    site = Site(access, read_state, effective_policy, cluster)
+    site = Site(access, read_state, policy_of, cluster)
     return AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)
 
 
@@ -85,7 +85,7 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
     assert complaints == []
 
 
-def test_an_unreadable_fleet_shows_the_reason_and_the_remedy(browser: Browser) -> None:
+def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
     complaints: list[str] = []
     cluster = StubCluster("gate-presence: Unknown topic")
     server = start_admin_server(cluster)

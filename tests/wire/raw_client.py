@@ -63,9 +63,9 @@ class RawClient:
     def call(self, key: int, version: int, schema: MessageSchema, body: bytes) -> Value | str:
         """Send a request and return its response; the correlation ids must match."""
         asked = self.send(key, version, body)
-        return self.receive_response(asked, key, version, schema)
+        return self.response_to(asked, key, version, schema)
 
-    def receive_response(
+    def response_to(
         self, correlation_id: int, key: int, version: int, schema: MessageSchema, timeout: float = 10
     ) -> Value | str:
         frame = self.receive(timeout)
@@ -90,7 +90,7 @@ class RawClient:
         assert not isinstance(answer, str), answer
         return answer
 
-    def fetch_log(self, topic: str, partition: int) -> bytes:
+    def log_of(self, topic: str, partition: int) -> bytes:
         """Return the complete log of a partition, unchanged."""
         entry = self._fetch(topic, partition)
         assert entry["error_code"] == 0

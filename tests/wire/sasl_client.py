@@ -84,7 +84,7 @@ class SaslClient(RawClient):
         """Send a record with this timestamp without waiting for the response."""
         self.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, batch([Rec(timestamp)])))]))
 
-    def produce_and_return_error_code(self, topic: str, timestamp: int) -> int | None:
+    def code_of(self, topic: str, timestamp: int) -> int | None:
         """Send a record with this timestamp and return its error code; None if the connection is closed."""
         response = self.produce(9, [topic_data(topic, (0, batch([Rec(timestamp)])))])
         if isinstance(response, str):

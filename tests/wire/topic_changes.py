@@ -9,25 +9,25 @@ NO_ID = bytes(16)
 _TIMEOUT = {"timeout_ms": 10_000}
 
 
-def alter_configs_body(*topics: str) -> Value:
+def resources(*topics: str) -> Value:
     setting = {"name": "retention.ms", "value": "1000", "config_operation": 0}
     named = [{"resource_type": 2, "resource_name": topic, "configs": [setting]} for topic in topics]
     return {"resources": named, "validate_only": False}
 
 
-def alter_configs_body_without_operation(*topics: str) -> Value:
-    value = alter_configs_body(*topics)
+def without_operation(*topics: str) -> Value:
+    value = resources(*topics)
     for each in value["resources"]:
         each["configs"] = [{"name": "retention.ms", "value": "1000"}]
     return value
 
 
-def create_topics_body(*topics: str) -> Value:
+def created(*topics: str) -> Value:
     plain = {"num_partitions": 1, "replication_factor": 1, "assignments": [], "configs": []}
     return {"topics": [{"name": topic, **plain} for topic in topics], "validate_only": False, **_TIMEOUT}
 
 
-def delete_topics_body(*topics: str) -> Value:
+def deleted(*topics: str) -> Value:
     named = [{"name": topic, "topic_id": NO_ID} for topic in topics]
     return {"topics": named, "topic_names": list(topics), **_TIMEOUT}
 
@@ -37,7 +37,7 @@ def delete_records_body(*topics: str) -> Value:
     return {"topics": [{"name": topic, "partitions": partitions} for topic in topics], **_TIMEOUT}
 
 
-def add_partitions_to_transaction_body(*topics: str) -> Value:
+def in_transaction(*topics: str) -> Value:
     named = [{"name": topic, "partitions": [0]} for topic in topics]
     one = {"transactional_id": "t", "producer_id": 1, "producer_epoch": 0, "verify_only": False, "topics": named}
     old = {"transactional_id": "t", "producer_id": 1, "producer_epoch": 0, "topics": named}
@@ -69,33 +69,33 @@ def elect_leaders_body(*topics: str) -> Value:
     }
 
 
-def move_log_directories_body(*topics: str) -> Value:
+def moved(*topics: str) -> Value:
     return {"dirs": [{"path": "/nowhere", "topics": [{"name": topic, "partitions": [0]} for topic in topics]}]}
 
 
 REQUESTS: dict[str, Callable[..., Value]] = {
-    "CreateTopics": create_topics_body,
-    "DeleteTopics": delete_topics_body,
+    "CreateTopics": created,
+    "DeleteTopics": deleted,
     "DeleteRecords": delete_records_body,
-    "AddPartitionsToTxn": add_partitions_to_transaction_body,
+    "AddPartitionsToTxn": in_transaction,
     "WriteTxnMarkers": write_markers_body,
-    "AlterConfigs": alter_configs_body_without_operation,
-    "IncrementalAlterConfigs": alter_configs_body,
+    "AlterConfigs": without_operation,
+    "IncrementalAlterConfigs": resources,
     "CreatePartitions": create_partitions_body,
     "AlterPartitionReassignments": reassignments_body,
     "ElectLeaders": elect_leaders_body,
-    "AlterReplicaLogDirs": move_log_directories_body,
+    "AlterReplicaLogDirs": moved,
 }
 SCHEMAS = {value.name: value for value in vars(messages).values() if isinstance(value, MessageSchema)}
 
 
-def error_codes_in(value: object) -> Iterator[int]:
+def codes_in(value: object) -> Iterator[int]:
     """Yield the error codes anywhere in a parsed response, apart from those of a topic's settings."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key in ("error_code", "partition_error_code"):
                 yield each
-            yield from error_codes_in(each)
+            yield from codes_in(each)
     elif isinstance(value, list):
         for each in value:
-            yield from error_codes_in(each)
+            yield from codes_in(each)

@@ -7,7 +7,7 @@ from sluicegate.validation.timestamps import TimeWindow
 from sluicegate.validation.verdict import Reason
 
 
-class TimestampBoundCheck:
+class BoundCheck:
     """A callable that returns why a record is bad, or None if it is good.
 
     Its arguments are the record's index, timestamp (ms) and key size; a negative size means a null key. `window` is
@@ -24,7 +24,5 @@ class TimestampBoundCheck:
     def __call__(self, _index: int, time: int, key_size: int) -> Reason | None:
         if self._needs_key and key_size < 0:
             return Reason.NULL_KEY
-        violated_bound = (
-            self._window.violated_bound(time) if self._looks_at_times and self._window is not None else None
-        )
-        return violated_bound or (Reason.LOG_APPEND_TIME if self._every_record else None)
+        breach = self._window.breach(time) if self._looks_at_times and self._window is not None else None
+        return breach or (Reason.LOG_APPEND_TIME if self._every_record else None)

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, NO_TIMESTAMP, RecordBatch
 from sluicegate.protocol.records.rewriting import CannotRewrite, RecordChange, RecordReader
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes, PreviousTimesInOrder
-from sluicegate.validation.timestamps import TimeWindow, time_window_of
+from sluicegate.validation.timestamps import TimeWindow, window_of
 from sluicegate.validation.units import in_milliseconds, unit_of
 from sluicegate.validation.validated_request import FixedBatch
 from sluicegate.validation.verdict import TIMED, Finding, Reason
@@ -45,7 +45,7 @@ def fix_times(
     `most_bytes` is the maximum size of the fixed batch. `budget` is for reading the payload a second time. Raises
     PreviousTimeInFlight, and the errors of `budget`.
     """
-    window = time_window_of(policy, now_ms)
+    window = window_of(policy, now_ms)
     if rejected.reason not in TIMED or window is None or policy.fix is None:
         return None
     if any(record.reason not in TIMED for record in rejected.bad_records):
@@ -53,15 +53,15 @@ def fix_times(
     batch = RecordBatch(records, 0, len(records))
     if batch.attributes & LOG_APPEND_TIME:
         return None  # the records' own timestamps have no effect
-    known = previous.latest_timestamp_of(*place) if policy.fix is TimeFix.PREVIOUS else None
+    known = previous.time_of(*place) if policy.fix is TimeFix.PREVIOUS else None
     stamp = _Stamp(policy.fix, window, known)
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:
         changed = rewriting.changed(stamp)
         if changed is None or (rewriting.oddity is not None and policy.framing is not Framing.BROKER):
             return None  # the batch would have to be compressed again, which would repair the payload
-        made = rewriting.finish_batch(changed.base_timestamp, changed.latest)
-    except (CannotRewrite, BatchTooLarge, BatchLimitExceeded, _NoNewTime):
+        made = rewriting.finished(changed.base_timestamp, changed.latest)
+    except (CannotRewrite, BatchTooLarge, OverLimit, _NoNewTime):
         return None
     listed = tuple(replace(r, fixed=stamp.given[r.index]) for r in rejected.bad_records if r.index in stamp.given)
     return FixedBatch(made, replace(rejected, bad_records=listed[:_MOST_LISTED]))
@@ -86,19 +86,19 @@ class _Stamp:
         The first record always gets one, because its time is the batch's base timestamp.
         """
         index, time = record.index, record.timestamp
-        violated_bound = self._window.violated_bound(time)
-        if violated_bound is None:
+        breach = self._window.breach(time)
+        if breach is None:
             if time != NO_TIMESTAMP:
                 self._previous = time if self._previous is None else max(time, self._previous)
             return RecordChange(time=time) if index == 0 else None
-        given = self._new_time(time, violated_bound)
+        given = self._new_time(time, breach)
         if given is None:
             raise _NoNewTime
         if len(self.given) < _MOST_LISTED:
             self.given[index] = given
         return RecordChange(time=given)
 
-    def _new_time(self, time: int, violated_bound: Reason) -> int | None:
+    def _new_time(self, time: int, breach: Reason) -> int | None:
         window = self._window
         match self._fix:
             case TimeFix.NOW:
@@ -109,7 +109,7 @@ class _Stamp:
                 unit = unit_of(time, window.now_ms)
                 return in_milliseconds(time, unit) if unit is not None else None
             case TimeFix.CLAMP:
-                if violated_bound is Reason.TIMESTAMP_TOO_OLD:
+                if breach is Reason.TIMESTAMP_TOO_OLD:
                     return window.now_ms - _within(window.before_max_ms)
                 return window.now_ms + _within(window.after_max_ms)
 

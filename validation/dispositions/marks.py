@@ -13,14 +13,14 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, next_batch_end
-from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encode_headers
-from sluicegate.validation.dispositions.bad_records import TimestampBoundCheck
+from sluicegate.protocol.records.rewriting import CannotRewrite, Header, RecordChange, RecordReader, encoded
+from sluicegate.validation.dispositions.bad_records import BoundCheck
 from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.rule_violations import MOST_BROKEN
-from sluicegate.validation.timestamps import time_window_of
+from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validated_request import MarkedBatch
 from sluicegate.validation.verdict import Finding, Reason
 
@@ -56,15 +56,14 @@ def mark_bad_records(
 
     `found` contains the findings about its bad records, from bounds and from rules. `most_bytes` is the maximum size of
     the marked batch. `budget` is for reading the payload again. Returns a rejection if the batch cannot be rewritten or
-    if it would exceed `most_bytes`. Raises BatchLimitExceeded for a record that is too large, and the errors of
-    `budget`.
+    if it would exceed `most_bytes`. Raises OverLimit for a record that is too large, and the errors of `budget`.
     """
     batch = RecordBatch(records, 0, next_batch_end(records, 0) or len(records))
     rewriting = Rewriting(records, batch, most_bytes, limits, decompressor, budget)
     try:
         marks = _Marks(_broken_by(found), _why_bad(batch, found, policy, now_ms), batch, budget)
         if rewriting.changed(marks, (_LIKE_A_MARK,)) is not None:
-            return MarkedBatch(rewriting.finish_batch(batch.base_timestamp, batch.max_timestamp), found)
+            return MarkedBatch(rewriting.finished(batch.base_timestamp, batch.max_timestamp), found)
         if not found:
             return None
         raise CannotRewrite("its bad records were not found again")
@@ -74,7 +73,7 @@ def mark_bad_records(
         return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=batch.record_count)
 
 
-def remove_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
+def without_marks(records: memoryview, limits: ValidationLimits, decompressor: Decompressor) -> bytes | None:
     """Return a stored batch of magic 2 as its producer sent it: without marks, and with original header names.
 
     Returns None if the batch has no marks or cannot be rewritten.
@@ -85,8 +84,8 @@ def remove_marks(records: memoryview, limits: ValidationLimits, decompressor: De
     try:
         if rewriting.changed(_unmarked, (_LIKE_A_MARK, RENAMED + _LIKE_A_MARK)) is None:
             return None
-        return rewriting.finish_batch(batch.base_timestamp, batch.max_timestamp)
-    except (CannotRewrite, BatchTooLarge, BatchLimitExceeded):
+        return rewriting.finished(batch.base_timestamp, batch.max_timestamp)
+    except (CannotRewrite, BatchTooLarge, OverLimit):
         return None
 
 
@@ -97,14 +96,14 @@ def _unmarked(record: RecordReader) -> RecordChange | None:
     ours = _count_of_ours(record.last_headers())
     renamed = 0
 
-    def remove_name_prefix(name: bytes) -> bytes:
+    def name_without_prefix(name: bytes) -> bytes:
         nonlocal renamed
         if _as_in_c(name) not in _RENAMED_MARKS:
             return name
         renamed += 1
         return name.removeprefix(RENAMED)
 
-    own = record.renamed(remove_name_prefix, ours)
+    own = record.renamed(name_without_prefix, ours)
     return RecordChange(headers=signed_varint(record.header_count - ours) + own) if ours or renamed else None
 
 
@@ -144,7 +143,7 @@ def _broken_by(found: tuple[Finding, ...]) -> Mapping[int, tuple[str, ...]]:
 def _why_bad(batch: RecordBatch, found: tuple[Finding, ...], policy: TopicPolicy, now_ms: int) -> WhyBad:
     if all(each.broken is not None for each in found):
         return _good
-    return TimestampBoundCheck(batch, time_window_of(policy, now_ms), policy.compacted)
+    return BoundCheck(batch, window_of(policy, now_ms), policy.compacted)
 
 
 def _good(_index: int, _time: int, _key_size: int) -> None:
@@ -170,7 +169,7 @@ class _Marks:
             return self._renamed(record, reason, rules)
         if reason is None and not rules:
             return None
-        self._budget.count_work(_CHANGE_WORK)
+        self._budget.worked(_CHANGE_WORK)
         return self._of(reason, rules)
 
     def _of(self, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange:
@@ -180,24 +179,24 @@ class _Marks:
             ours = _ours(reason, rules)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[reason, rules] = found = RecordChange(more=encode_headers(ours), more_count=len(ours))
+            self._known[reason, rules] = found = RecordChange(more=encoded(ours), more_count=len(ours))
         return found
 
     def _renamed(self, record: RecordReader, reason: Reason | None, rules: tuple[str, ...]) -> RecordChange | None:
         found = 0
 
-        def add_name_prefix(name: bytes) -> bytes:
+        def name_with_prefix(name: bytes) -> bytes:
             nonlocal found
             if _as_in_c(name) not in _MARKS:
                 return name
             found += 1
             return RENAMED + name
 
-        own = record.renamed(add_name_prefix)
+        own = record.renamed(name_with_prefix)
         if not found:
             return self._of(reason, rules) if reason is not None or rules else None
         ours = _ours(reason, rules)
-        return RecordChange(headers=signed_varint(record.header_count + len(ours)) + own + encode_headers(ours))
+        return RecordChange(headers=signed_varint(record.header_count + len(ours)) + own + encoded(ours))
 
 
 def _ours(reason: Reason | None, rules: tuple[str, ...]) -> tuple[Header, ...]:

@@ -36,7 +36,7 @@ from sluicegate.validation.dispositions.rewritten import Rewriting
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rule_violations import RuleViolations
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
-from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.from_keys import Sensitive
 from sluicegate.validation.validated_request import MaskedBatch
 from sluicegate.validation.verdict import Finding, Reason
@@ -68,7 +68,7 @@ def mask(
     - `budget`: the request's budget, for record errors.
     - `is_ours`: whether the proxy itself compressed the batch.
 
-    Raises BatchLimitExceeded for a record that is too large, and the errors of both budgets.
+    Raises OverLimit for a record that is too large, and the errors of both budgets.
     """
     try:
         end = next_batch_end(records, 0)
@@ -91,7 +91,7 @@ def mask(
             return rejection
         if changed is None:
             return None
-        made = rewriting.finish_batch(changed.base_timestamp, changed.latest)
+        made = rewriting.finished(changed.base_timestamp, changed.latest)
     except CannotRewrite as error:
         return _rejected(str(error), sensitive, batch.record_count)
     except BatchTooLarge:
@@ -131,8 +131,8 @@ class _Masks:
         self._record = RuledRecord(topic, partition, 0, 0, None, None, (), client)
 
     def __call__(self, read: RecordReader) -> RecordChange | None:
-        """Return the change for a record. Raises BatchLimitExceeded if its masked value is too large."""
-        self._budget.count_work(_RECORD_WORK)
+        """Return the change for a record. Raises OverLimit if its masked value is too large."""
+        self._budget.worked(_RECORD_WORK)
         if read.attributes:
             raise CannotRewrite("a record has attributes, which clients never set and consumers never read")
         if read.is_padded:
@@ -143,8 +143,8 @@ class _Masks:
         try:
             headers = self._headers(read) if self._reads_headers and value is not None else ()
             self._record.fill(index, time, None, value, headers, -1, read.value_size)
-            masked_value = sensitive.values.masked_value(self._record, self._worked, self._most_bytes)
-        except MaskingImpossible as error:
+            masked = sensitive.values.masked(self._record, self._worked, self._most_bytes)
+        except Unmaskable as error:
             name = sensitive.first if error.fields is None else error.fields.name
             self._found.note(index, time, name, str(error))
         except SchemaError as error:
@@ -153,20 +153,20 @@ class _Masks:
             assert self._finder is not None
             self._found.note_outage(self._finder, error)
         else:
-            if masked_value is not None:
+            if masked is not None:
                 self.count += 1
-                self.rules.update(masked_value.names)
-                return RecordChange(value=masked_value.data, time=base)
+                self.rules.update(masked.names)
+                return RecordChange(value=masked.data, time=base)
         return RecordChange(time=base) if index == 0 and (self._is_rewritten or base is not None) else None
 
     def _headers(self, read: RecordReader) -> tuple[Header, ...]:
         """Return the record's headers, one of which may name the schema. Raises Unmaskable if there are too many."""
         if read.header_count > MOST_HEADERS:
-            raise MaskingImpossible(f"the record has {read.header_count} headers, more than {MOST_HEADERS}")
+            raise Unmaskable(f"the record has {read.header_count} headers, more than {MOST_HEADERS}")
         return read.headers()
 
     def _worked(self, size: int) -> None:
-        self._budget.count_work(_TOKEN_WORK + size)
+        self._budget.worked(_TOKEN_WORK + size)
 
 
 def _unused_fields(batch: RecordBatch) -> str | None:

@@ -12,13 +12,9 @@ from sluicegate.protocol.integers import signed_varint
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimits,
-)
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
 from sluicegate.protocol.records.columns import read_headers
-from sluicegate.protocol.records.contents import ExtractedRecords, ExtractedRecordsTooLarge, extract_matching_records
+from sluicegate.protocol.records.contents import TakenRecords, TooMuch, take_records
 from sluicegate.protocol.records.record_batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
@@ -27,11 +23,11 @@ from sluicegate.protocol.records.record_batch import (
     magic_at,
     next_batch_end,
 )
-from sluicegate.protocol.records.rewriting import encode_headers
-from sluicegate.validation.dispositions.bad_records import TimestampBoundCheck
+from sluicegate.protocol.records.rewriting import encoded
+from sluicegate.validation.dispositions.bad_records import BoundCheck
 from sluicegate.validation.dispositions.marks import REASON_HEADER, RULE_HEADER
 from sluicegate.validation.policy import ValidationLimits
-from sluicegate.validation.timestamps import time_window_of
+from sluicegate.validation.timestamps import window_of
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.validator import Submission
 from sluicegate.validation.verdict import Broken, Finding, Reason
@@ -68,7 +64,7 @@ def librdkafka_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     return [(name.decode(errors="backslashreplace").replace("\0", "\\x00"), value) for name, value in headers]
 
 
-def headers_as_librdkafka_writes_them(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
+def as_written(headers: Headers, give_way: Callable[[], None]) -> list[tuple[str, bytes | None]]:
     """Return headers like `librdkafka_headers`. If that changes a name, append `OWN` with the original headers.
 
     Calls `give_way` after every few headers.
@@ -89,7 +85,7 @@ def pack_headers(headers: Headers, give_way: Callable[[], None]) -> bytes:
     """Return the value of `OWN`: the headers in the record format (KIP-98), starting with their count."""
     found = bytearray(signed_varint(len(headers)))
     for some in _in_pieces(headers):
-        found += encode_headers(some)
+        found += encoded(some)
         give_way()
     return bytes(found)
 
@@ -130,11 +126,11 @@ def bad_records_of(
     decompressor: Decompressor,
     budget: DecompressionBudget,
     most_bytes: int,
-) -> ExtractedRecords:
+) -> TakenRecords:
     """Return a batch's bad records, each with its violations.
 
-    `found` contains the verdicts of bounds, rules, or both. Raises ExtractedRecordsTooLarge if the records need more
-    than `most_bytes`, QuarantineMismatch and Abandoned.
+    `found` contains the verdicts of bounds, rules, or both. Raises TooMuch if the records need more than `most_bytes`,
+    QuarantineMismatch and Abandoned.
     """
     records = submission.records
     assert records is not None
@@ -145,16 +141,14 @@ def bad_records_of(
     count, base = batch.record_count, batch.base_timestamp
     try:
         if batch.codec_id == Codec.NONE.value:
-            taken = extract_matching_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
+            taken = take_records(records, HEADER_BYTES, batch.end, count, base, None, *asked)
         else:
             payload = records[HEADER_BYTES : batch.end]
-            bounds = PayloadLimits(
-                limits.decompressed_size_limit(len(payload)), limits.max_decompression_window_bytes, budget
-            )
+            bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, budget)
             pieces = decompressor.open(Codec(batch.codec_id), payload, bounds)
             first = pieces.more() or b""
-            taken = extract_matching_records(first, 0, len(first), count, base, pieces, *asked)
-    except BatchLimitExceeded as error:
+            taken = take_records(first, 0, len(first), count, base, pieces, *asked)
+    except OverLimit as error:
         raise QuarantineMismatch(str(error)) from error
     finally:
         decompressor.close()
@@ -170,9 +164,9 @@ def _wanted(batch: RecordBatch, found: Sequence[Finding], basis: ValidationBasis
     broken: Broken = {}
     for each in found:
         if each.broken is None:
-            bounds = TimestampBoundCheck(batch, time_window_of(basis.policy, basis.now_ms), basis.policy.compacted)
+            bounds = BoundCheck(batch, window_of(basis.policy, basis.now_ms), basis.policy.compacted)
         elif each.bad_count > len(each.broken):
-            raise ExtractedRecordsTooLarge
+            raise TooMuch
         else:
             broken = each.broken
     return _Wanted(bounds, broken)
@@ -184,7 +178,7 @@ class _Wanted:
     `broken` maps records to the rules that they broke in the first pass.
     """
 
-    def __init__(self, bounds: TimestampBoundCheck | None, broken: Broken) -> None:
+    def __init__(self, bounds: BoundCheck | None, broken: Broken) -> None:
         self._bounds = bounds
         self._broken = broken
 

@@ -1,7 +1,7 @@
 """Rewrites whole batches within the limits of a request, for dispositions that change records."""
 
 from sluicegate.protocol.records.batch_output import BatchOutput
-from sluicegate.protocol.records.codecs.codec import Codec, IgnoredPayloadPart
+from sluicegate.protocol.records.codecs.codec import Codec, Oddity
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
@@ -18,7 +18,7 @@ _GROWTH_FACTOR = 4
 _GROWTH_FREE_BYTES = 1 << 20
 
 
-class RewrittenSizeLimit:
+class GrowthAllowance:
     """A limit on the rewritten batches of one request: four times the size of the originals, plus 1 MiB in total."""
 
     def __init__(self) -> None:
@@ -58,15 +58,15 @@ class Rewriting:
         self._output: BatchOutput | None = None
 
     @property
-    def oddity(self) -> IgnoredPayloadPart | None:
+    def oddity(self) -> Oddity | None:
         """The part of the payload that brokers ignore, or None. Known only after the whole payload was read."""
         return None if self._pieces is None else self._pieces.oddity
 
     def changed(self, ask: Ask, watched: tuple[bytes, ...] = ()) -> RecordRewriter | None:
         """Write the batch with the changes that `ask` returns; return None if nothing changes.
 
-        `watched` is passed to RecordReader. Raises CannotRewrite, BatchTooLarge, BatchLimitExceeded, and the errors of
-        `ask` and of the budget.
+        `watched` is passed to RecordReader. Raises CannotRewrite, BatchTooLarge, OverLimit, and the errors of `ask` and
+        of the budget.
         """
         batch = self.batch
 
@@ -89,13 +89,13 @@ class Rewriting:
             raise CannotRewrite("its payload cannot be decompressed as a whole")
         return found
 
-    def finish_batch(self, base_timestamp: int, max_timestamp: int) -> bytes:
+    def finished(self, base_timestamp: int, max_timestamp: int) -> bytes:
         """Return the new batch after `changed` has written its records.
 
         `base_timestamp` and `max_timestamp` are in ms. Raises BatchTooLarge and the errors of the budget.
         """
         assert self._output is not None
-        return self._output.finish_batch(base_timestamp, max_timestamp)
+        return self._output.finished(base_timestamp, max_timestamp)
 
     def _opened(self) -> tuple[memoryview | bytes, int, int, DecompressedStream | None]:
         batch, limits = self.batch, self._limits
@@ -103,9 +103,7 @@ class Rewriting:
         if batch.codec_id == Codec.NONE.value:
             return self._records, start, batch.end, None
         payload = self._records[start : batch.end]
-        bounds = PayloadLimits(
-            limits.decompressed_size_limit(len(payload)), limits.max_decompression_window_bytes, self._budget
-        )
+        bounds = PayloadLimits(limits.plain_limit(len(payload)), limits.max_decompression_window_bytes, self._budget)
         self._pieces = pieces = self._decompressor.open(Codec(batch.codec_id), payload, bounds)
         first = pieces.more() or b""
         return first, 0, len(first), pieces

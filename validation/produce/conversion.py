@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.legacy_produce import request_with_batches
+from sluicegate.protocol.legacy_produce import with_batches
 from sluicegate.protocol.produce_request import ProduceRequest
 from sluicegate.protocol.records.batch_output import BatchTooLarge
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import DecompressedStream, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
     DecompressionBudget,
+    OverLimit,
     PayloadLimits,
 )
-from sluicegate.protocol.records.legacy import MaximumBatchSizes, NegativeTimestamp, convert_messages
+from sluicegate.protocol.records.legacy import BatchSizes, NegativeTimestamp, convert_messages
 from sluicegate.protocol.records.message_set import Message
 from sluicegate.protocol.records.record_batch import CODEC_MASK, MAGIC_2, magic_at, next_batch_end
 from sluicegate.protocol.records.stand_in import stand_in
-from sluicegate.validation.dispositions.rewritten import RewrittenSizeLimit
+from sluicegate.validation.dispositions.rewritten import GrowthAllowance
 from sluicegate.validation.findings import finding_over_limit
 from sluicegate.validation.policy import Framing, TimestampType, TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.request import finding_about_request
@@ -63,29 +63,29 @@ def convert_request(
     """Convert a request of version 0 to 2.
 
     `budget` is the budget of the whole request. The validation that follows counts the payloads again. Raises Abandoned
-    and WouldBlockOtherWork.
+    and OutOfTime.
     """
     whole = finding_about_request(request)
-    conversion = _Conversion(limits, decompressor, budget.budget_for_rereading())
+    conversion = _Conversion(limits, decompressor, budget.for_rereading())
     batches: dict[Place, bytes] = {}
     settled: dict[Place, Verdict] = {}
     for t, topic in enumerate(request.topics):
         name = topic.name or ""
         policy = policy_of(name)
         for p, partition in enumerate(topic.partitions):
-            budget.count_work(_PARTITION_WORK)
+            budget.worked(_PARTITION_WORK)
             submission = Submission(name, partition.index, request.records(t, p), request.version)
             if whole is not None:
                 settled[t, p] = replace(whole, stage=FaultStage.LOG)
                 batches[t, p] = stand_in(_NOTHING)
                 continue
-            found = conversion.convert_partition(submission, policy, now_ms())
+            found = conversion.converted(submission, policy, now_ms())
             if isinstance(found, bytes):
                 batches[t, p] = found
             else:
                 batches[t, p] = stand_in(_NOTHING)
                 settled[t, p] = found
-    return ConvertedRequest(request_with_batches(request, batches), request.version, settled)
+    return ConvertedRequest(with_batches(request, batches), request.version, settled)
 
 
 @lru_cache(maxsize=_FORMATS_REMEMBERED)
@@ -109,9 +109,9 @@ class _Conversion:
         self._limits = limits
         self._decompressor = decompressor
         self._budget = budget
-        self._growth = RewrittenSizeLimit()
+        self._growth = GrowthAllowance()
 
-    def convert_partition(self, submission: Submission, policy: TopicPolicy, now_ms: int) -> bytes | Verdict:
+    def converted(self, submission: Submission, policy: TopicPolicy, now_ms: int) -> bytes | Verdict:
         """Return the batch for one partition, or the verdict if there is none."""
         formats = _remembered_formats(policy.timestamp_type, policy.max_message_bytes)
         verdict = self._verdict(submission, formats, now_ms)
@@ -147,7 +147,7 @@ class _Conversion:
             return Finding(ErrorCode.UNKNOWN_SERVER_ERROR, Reason.RECORD_FORMAT, text, records=count)
         except BatchTooLarge:
             return Finding(ErrorCode.MESSAGE_TOO_LARGE, Reason.BATCH_TOO_LARGE, records=count)
-        except BatchLimitExceeded as over:
+        except OverLimit as over:
             return finding_over_limit(submission.topic, submission.partition, over, count)
         finally:
             self._decompressor.close()
@@ -155,7 +155,7 @@ class _Conversion:
     def _batch_of(self, records: memoryview, count: int) -> bytes:
         limits = self._limits
         most = self._growth.most_bytes(len(records))
-        sizes = MaximumBatchSizes(most, limits.max_decompressed_bytes, limits.max_decompression_window_bytes)
+        sizes = BatchSizes(most, limits.max_decompressed_bytes, limits.max_decompression_window_bytes)
         batch = convert_messages(records, count, lambda wrapper: self._opened(records, wrapper), sizes, self._budget)
         self._growth.spend(len(records), len(batch))
         return batch
@@ -163,5 +163,5 @@ class _Conversion:
     def _opened(self, records: memoryview, wrapper: Message) -> DecompressedStream:
         value = records[wrapper.value_at : wrapper.value_at + wrapper.value_size]
         window = self._limits.max_decompression_window_bytes
-        bounds = PayloadLimits(self._limits.decompressed_size_limit(len(value)), window, self._budget)
+        bounds = PayloadLimits(self._limits.plain_limit(len(value)), window, self._budget)
         return self._decompressor.open(_CODECS[wrapper.codec_id], value, bounds, wrapper.magic)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sluicegate.protocol.produce_versions import ONE_BATCH_SINCE
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.protocol.records.record_batch import (
     MAGIC_2,
     NO_PRODUCER_ID,
@@ -14,10 +14,10 @@ from sluicegate.protocol.records.record_batch import (
 from sluicegate.validation.dispositions.fixes import Previous, fix_times
 from sluicegate.validation.dispositions.marks import mark_bad_records
 from sluicegate.validation.dispositions.masking import OF_READABLE_BATCHES, mask
-from sluicegate.validation.dispositions.rewritten import RewrittenSizeLimit
+from sluicegate.validation.dispositions.rewritten import GrowthAllowance
 from sluicegate.validation.evaluation import (
     RuleResult,
-    check_may_run_on_this_thread,
+    check_may_run_here,
     evaluate_request_rules,
     evaluate_rules,
 )
@@ -29,7 +29,7 @@ from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.requests.request_rule import SentBatch
 from sluicegate.validation.rule_violations import MOST_BROKEN
 from sluicegate.validation.rules.rule import Client, Mode
-from sluicegate.validation.timestamps import create_rehearsal_counter
+from sluicegate.validation.timestamps import rehearsal_of
 from sluicegate.validation.validated_request import (
     FixedBatch,
     MarkedBatch,
@@ -71,7 +71,7 @@ class ExtendedValidation:
         self._observed_errors = budget.record_errors
         self._observed_budget = DecompressionBudget(0, limits.max_record_errors, _go_on)
         self._sampling = Sampling(limits, decompressor, budget)
-        self._growth = RewrittenSizeLimit()
+        self._growth = GrowthAllowance()
         self._broken_left = _MOST_BROKEN_OF_REQUEST
         self._fixed: dict[Place, FixedBatch] = {}
         self._marked: dict[Place, MarkedBatch] = {}
@@ -92,7 +92,7 @@ class ExtendedValidation:
         if self._is_rejected_by_floor(place, submission, floor, now_ms):
             return None
         # the floor's validation has already counted all bytes
-        budget, self._budget = self._budget, self._budget.budget_for_rereading()
+        budget, self._budget = self._budget, self._budget.for_rereading()
         try:
             return self._validated_by(policy, place, submission, now_ms)
         finally:
@@ -101,9 +101,9 @@ class ExtendedValidation:
     def _validated_by(self, policy: TopicPolicy, place: Place, submission: Submission, now_ms: int) -> Verdict | None:
         budget = self._budget
         if policy.rules is not None:
-            check_may_run_on_this_thread(policy.rules, budget)
+            check_may_run_here(policy.rules, budget)
         if policy.sensitive is not None:
-            check_may_run_on_this_thread(policy.sensitive.values, budget)
+            check_may_run_here(policy.sensitive.values, budget)
         kept = budget.record_errors
         is_observed = policy.mode is Mode.OBSERVE
         if is_observed:  # no response contains its record errors
@@ -121,12 +121,10 @@ class ExtendedValidation:
                 self._validated.times = {}
             self._validated.times[place] = (submission.topic, submission.partition), now_ms + verdict.ahead_ms
         if policy.samples:
-            verdict = self._sampling.add_samples_to_verdict(
-                place, submission, verdict, self._validated.observed, self._fixed
-            )
+            verdict = self._sampling.with_samples(place, submission, verdict, self._validated.observed, self._fixed)
         unreadable = by_broker.unreadable if isinstance(by_broker, Accepted) else None
         if unreadable is not None and (is_observed or isinstance(verdict, Accepted)):
-            self._validated.add_unreadable_batch_report(place, unreadable, ValidationBasis(policy, now_ms))
+            self._validated.report_unreadable(place, unreadable, ValidationBasis(policy, now_ms))
         if policy.sensitive is not None and self._is_unmaskable(place, submission, verdict, policy, now_ms):
             return None
         if isinstance(verdict, Accepted) and place in self._validated.observed:
@@ -136,13 +134,13 @@ class ExtendedValidation:
     def _is_rejected_by_floor(self, place: Place, submission: Submission, floor: TopicPolicy, now_ms: int) -> bool:
         """Return whether the floor rejects the batch of a client to which `enforce` does not apply."""
         if floor.rules is not None:
-            check_may_run_on_this_thread(floor.rules, self._budget)
+            check_may_run_here(floor.rules, self._budget)
         by_broker = validate_partition(submission, floor, self._limits, now_ms, self._decompressor, self._budget)
         verdict = self._by_rules(place, submission, by_broker, floor, now_ms)
         if not isinstance(verdict, Finding):
             return False
         if floor.samples:
-            verdict = self._sampling.finding_with_samples(
+            verdict = self._sampling.sampled_finding(
                 verdict, submission.topic, submission.partition, submission.records
             )
         self._validated.reject(place, verdict, ValidationBasis(floor, now_ms))
@@ -166,13 +164,13 @@ class ExtendedValidation:
             changed = self._validated.replacements().get(place)
             batch = records if changed is None else memoryview(changed)
             budget = self._budget
-            known = (self._limits_of(place), self._decompressor, budget.budget_for_rereading(), budget)
+            known = (self._limits_of(place), self._decompressor, budget.for_rereading(), budget)
             where = (submission.topic, submission.partition, self._client)
             found: MaskedBatch | Finding | None
             try:
                 is_ours = changed is not None
                 found = mask(batch, where, sensitive, self._most_bytes(batch, policy), *known, is_ours=is_ours)
-            except BatchLimitExceeded as over:
+            except OverLimit as over:
                 found = finding_over_limit(submission.topic, submission.partition, over, verdict.records)
             if isinstance(found, MaskedBatch):
                 self._growth.spend(len(batch), len(found.records))
@@ -196,7 +194,7 @@ class ExtendedValidation:
         """Return the verdict of a broker's checks, after a fix, and count violations of rehearsed bounds."""
         budget = self._budget
         kept = budget.record_errors
-        rehearsal = create_rehearsal_counter(policy)
+        rehearsal = rehearsal_of(policy)
         verdict = validate_partition(submission, policy, self._limits, now_ms, self._decompressor, budget, rehearsal)
         if rehearsal is not None and any(rehearsal.counts) and (isinstance(verdict, Accepted) or verdict.bad_count):
             self._rehearsed[place] = rehearsal.counts
@@ -224,16 +222,11 @@ class ExtendedValidation:
         findings = tuple(each for each in (by_broker, by_rules) if isinstance(each, Finding))
         if not all(each.bad_count for each in findings):
             return findings[0]
-        known = (
-            self._most_bytes(records, policy),
-            self._limits,
-            self._decompressor,
-            self._budget.budget_for_rereading(),
-        )
+        known = (self._most_bytes(records, policy), self._limits, self._decompressor, self._budget.for_rereading())
         marked: MarkedBatch | Finding | None
         try:
             marked = mark_bad_records(records, findings, policy, now_ms, *known)
-        except BatchLimitExceeded as over:
+        except OverLimit as over:
             marked = finding_over_limit(submission.topic, submission.partition, over, by_broker.records)
         if isinstance(marked, Finding):
             return marked
@@ -244,7 +237,7 @@ class ExtendedValidation:
             reported = [self._reported(each) for each in marked.findings]
             if policy.samples:
                 where = (submission.topic, submission.partition, records)
-                reported = [self._sampling.finding_with_samples(each, *where) for each in reported]
+                reported = [self._sampling.sampled_finding(each, *where) for each in reported]
             self._marked[place] = replace(marked, findings=tuple(reported))
             self._validated.basis[place] = ValidationBasis(policy, now_ms)
         return as_accepted
@@ -332,7 +325,7 @@ class ExtendedValidation:
         if records is None or submission.version < ONE_BATCH_SINCE:
             return finding
         where = (submission.topic, submission.partition)
-        budget = self._budget.budget_for_rereading()  # the first validation has already counted all bytes
+        budget = self._budget.for_rereading()  # the first validation has already counted all bytes
         known = (self._limits, now_ms, self._previous, self._most_bytes(records, policy), self._decompressor, budget)
         fixed = fix_times(where, records, finding, policy, *known)
         if fixed is None:

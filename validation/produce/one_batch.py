@@ -46,7 +46,7 @@ def validate_batch(
     budget = DecompressionBudget(
         limits.max_decompressed_bytes, limits.max_record_errors, lambda: None, most_headers=limits.max_request_headers
     )
-    in_force = policy.policy_for_client(client)
+    in_force = policy.for_client(client)
     return validate_request(
         request, {}, lambda _: in_force, limits, lambda: now_ms, Decompressor(), budget, client=client
     )

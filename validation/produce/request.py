@@ -14,7 +14,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import (
     CorruptBatch,
-    first_batch_is_transactional,
+    opens_transactional,
 )
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.outcome import Waiver
@@ -59,23 +59,23 @@ def validate_request(
     validated = ValidatedRequest()
     extended = None
     if whole is None and request.acks not in VALID_ACKS:
-        return unvalidated_request(request, Waiver.INVALID_ACKS)
+        return waived_request(request, Waiver.INVALID_ACKS)
     for t, topic in enumerate(request.topics):
-        name = topic.resolve_name(names)
+        name = topic.name_by(names)
         policy = policy_of(name if name is not None else "")
         for p, partition in enumerate(topic.partitions):
             verdict: Verdict | None
             now = now_ms()
-            budget.count_work(_PARTITION_WORK)
+            budget.worked(_PARTITION_WORK)
             if (t, p) in settled:
-                validated.add_verdict_in_every_mode((t, p), settled[t, p], policy, now)
+                validated.settle((t, p), settled[t, p], policy, now)
                 continue
             if whole is not None:
                 verdict = whole
             elif name is None:
                 verdict = Finding(ErrorCode.UNKNOWN_TOPIC_ID, Reason.UNKNOWN_TOPIC_ID, stage=FaultStage.PARTITION)
             elif not policy.checked:
-                validated.record_waiver((t, p), Waiver.EXEMPT if policy is EXEMPT else Waiver.CHECKS_NONE)
+                validated.waive((t, p), Waiver.EXEMPT if policy is EXEMPT else Waiver.CHECKS_NONE)
                 continue
             else:
                 submission = Submission(name, partition.index, request.records(t, p), request.version)
@@ -91,12 +91,12 @@ def validate_request(
     return validated
 
 
-def unvalidated_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
+def waived_request(request: ProduceRequest, waiver: Waiver) -> ValidatedRequest:
     """Return the result for a request that is not validated."""
     validated = ValidatedRequest()
     for t, topic in enumerate(request.topics):
         for p in range(len(topic.partitions)):
-            validated.record_waiver((t, p), waiver)
+            validated.waive((t, p), waiver)
     return validated
 
 
@@ -109,7 +109,7 @@ def finding_about_request(request: ProduceRequest) -> Finding | None:
         for t, topic in enumerate(request.topics):
             for p in range(len(topic.partitions)):
                 records = request.records(t, p)
-                if records is not None and first_batch_is_transactional(records):
+                if records is not None and opens_transactional(records):
                     return None
     except CorruptBatch as error:
         return Finding(error.code, Reason.UNSUPPORTED_MAGIC, str(error), stage=FaultStage.REQUEST)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, DecompressionBudget
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.reading import Batch, ContentReader
 from sluicegate.validation.validated_request import FixedBatch
@@ -29,7 +29,7 @@ class Sampling:
         self._budget = budget
         self._left = _MOST_OF_A_REQUEST
 
-    def finding_with_samples(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
+    def sampled_finding(self, finding: Finding, topic: str, partition: int, records: memoryview | None) -> Finding:
         """Return the finding about a batch, with samples of its bad records. Raises the errors of `budget`."""
         asked = finding.bad_records[: min(self._limits.max_samples, self._left)]
         if not asked or records is None:
@@ -41,7 +41,7 @@ class Sampling:
         shown = self._with_contents(asked, batch)
         return replace(finding, bad_records=(*shown, *finding.bad_records[len(shown) :]))
 
-    def add_samples_to_verdict(
+    def with_samples(
         self,
         place: tuple[int, int],
         submission: Submission,
@@ -52,23 +52,21 @@ class Sampling:
         """Return the verdict with samples. Also adds samples to the partition's entries in `observed` and `fixed`."""
         where = (submission.topic, submission.partition, submission.records)
         if place in observed:
-            observed[place] = tuple(self.finding_with_samples(each, *where) for each in observed[place])
+            observed[place] = tuple(self.sampled_finding(each, *where) for each in observed[place])
         if place in fixed:
-            fixed[place] = replace(fixed[place], finding=self.finding_with_samples(fixed[place].finding, *where))
-        return self.finding_with_samples(verdict, *where) if isinstance(verdict, Finding) else verdict
+            fixed[place] = replace(fixed[place], finding=self.sampled_finding(fixed[place].finding, *where))
+        return self.sampled_finding(verdict, *where) if isinstance(verdict, Finding) else verdict
 
     def _with_contents(self, asked: Sequence[BadRecord], batch: Batch) -> list[BadRecord]:
         shown = []
         try:
-            with self._reader.record_beginnings(
-                batch, SHOWN_BYTES, self._limits, self._budget.budget_for_rereading()
-            ) as found:
+            with self._reader.beginnings(batch, SHOWN_BYTES, self._limits, self._budget.for_rereading()) as found:
                 for bad in asked:
                     found.skip_to(bad.index)
                     found.read_next()
                     key = _beginning(found.key, found.key_size)
                     shown.append(replace(bad, contents=RecordSample(key, _beginning(found.value, found.value_size))))
-        except BatchLimitExceeded:  # the second pass exceeded the limit, so these records get no samples
+        except OverLimit:  # the second pass exceeded the limit, so these records get no samples
             return shown
         return shown
 

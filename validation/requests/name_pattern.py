@@ -41,7 +41,7 @@ class NamePattern:
             return False
         return self._compiled.fullmatch(name.encode(errors="replace").decode()) is not None
 
-    def matches_principal_of(self, client: Client) -> bool:
+    def concerns_principal_of(self, client: Client) -> bool:
         """Return whether the client's principal matches.
 
         An unverified one matches only a pattern that matches all principals.
@@ -107,7 +107,7 @@ class OwnedClients:
         return _are_of(client, self.principal, self.client_id)
 
 
-def first_owner_of(owners: tuple[OwnedClients, ...], client: Client) -> Owner | None:
+def owner_among(owners: tuple[OwnedClients, ...], client: Client) -> Owner | None:
     """Return the owner from the first entry that covers the client, or None."""
     return next((owned.owner for owned in owners if owned.covers(client)), None)
 

@@ -26,7 +26,7 @@ class QuotaLimits:
     requests_per_second: int | None
     connections: int | None
 
-    def quota_names_of(self, client: Client) -> tuple[str, ...] | None:
+    def counted_names(self, client: Client) -> tuple[str, ...] | None:
         """Return the names by which this client is counted, or None if the quota does not apply."""
         if self.topic is not None:
             return None

@@ -21,7 +21,7 @@ _MOST_NUMBERS = 4
 _LOOKED_AT = 64
 
 
-def version_numbers_in(version: str) -> tuple[int, ...]:
+def numbers_in(version: str) -> tuple[int, ...]:
     """Return the numbers at the start of a version, without trailing zeros: 2.3.0 equals 2.3."""
     text = version[:_LOOKED_AT].split("-", maxsplit=1)[0].split("+", maxsplit=1)[0]
     numbers = [int(found) for found in _NUMBERS.findall(text)[:_MOST_NUMBERS]]
@@ -31,7 +31,7 @@ def version_numbers_in(version: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class MinimumVersion:
+class LeastVersion:
     """The minimum accepted version for clients with a matching software name."""
 
     name: NamePattern
@@ -39,7 +39,7 @@ class MinimumVersion:
 
     def rejects(self, name: str | None, version: str | None) -> bool:
         """Return whether this software is too old. Return False for a client without a software name."""
-        return self.name.matches(name) and version_numbers_in(version or "") < version_numbers_in(self.version)
+        return self.name.matches(name) and numbers_in(version or "") < numbers_in(self.version)
 
 
 _ACKS = {-1: "all", 0: "0", 1: "1"}
@@ -71,12 +71,12 @@ class RequestCheck:
     idempotent: bool = False
     client_id: NamePattern | None = None
     most_bytes: int | None = None
-    software: tuple[MinimumVersion, ...] = ()
+    software: tuple[LeastVersion, ...] = ()
 
-    def applies_to_client(self, client: Client) -> bool:
+    def concerns(self, client: Client) -> bool:
         """Return whether the rule applies to this client."""
         return (self.of_client is None or self.of_client.matches(client.client_id)) and (
-            self.of_principal is None or self.of_principal.matches_principal_of(client)
+            self.of_principal is None or self.of_principal.concerns_principal_of(client)
         )
 
     def fault(self, sent: SentBatch, client: Client) -> str | None:
@@ -121,7 +121,7 @@ class RequestCheck:
 _ACKS_BY_KEY = {"all": -1, "1": 1, "0": 0}
 
 
-def compile_request_rule(rule: keys.RequestRule) -> RequestCheck:
+def request_rule_of(rule: keys.RequestRule) -> RequestCheck:
     """Return the compiled rule. Its topics are not part of it."""
     return RequestCheck(
         rule.name,
@@ -133,11 +133,11 @@ def compile_request_rule(rule: keys.RequestRule) -> RequestCheck:
         rule.idempotent,
         _pattern(rule.client_id),
         rule.max_batch_bytes,
-        tuple(MinimumVersion(NamePattern(one.name), one.min_version) for one in rule.software),
+        tuple(LeastVersion(NamePattern(one.name), one.min_version) for one in rule.software),
     )
 
 
-def compile_exemptions(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
+def exemptions_of(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
     """Return the exemptions in the order of the configuration."""
     return tuple(
         Exemption(_pattern(one.principal), _pattern(one.client_id), tuple(map(NamePattern, one.topics or ())))
@@ -145,12 +145,12 @@ def compile_exemptions(exempt: Iterable[keys.Exempt]) -> tuple[Exemption, ...]:
     )
 
 
-def compile_client_owners(owners: Iterable[ClientOwner]) -> tuple[OwnedClients, ...]:
+def client_owners_of(owners: Iterable[ClientOwner]) -> tuple[OwnedClients, ...]:
     """Return the owners of clients in the order of the configuration."""
     return tuple(OwnedClients(_pattern(one.principal), _pattern(one.client_id), one.owner) for one in owners)
 
 
-def compile_quotas(quotas: Iterable[QuotaKeys]) -> tuple[QuotaLimits, ...]:
+def quotas_of(quotas: Iterable[QuotaKeys]) -> tuple[QuotaLimits, ...]:
     """Return the quotas in the order of the configuration."""
     return tuple(
         QuotaLimits(

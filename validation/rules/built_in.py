@@ -32,9 +32,7 @@ class Required(SimpleRule):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a message if the key or value is null, otherwise None."""
-        return (
-            f"the {self.side.value} is null; send a {self.side.value}" if self.side.part_size_of(record) < 0 else None
-        )
+        return f"the {self.side.value} is null; send a {self.side.value}" if self.side.size_of(record) < 0 else None
 
 
 def _bytes(size: int) -> str:
@@ -61,7 +59,7 @@ class Size(SimpleRule):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a message if the key or value is too small or too large, otherwise None."""
-        size = self.side.part_size_of(record)
+        size = self.side.size_of(record)
         if 0 <= size < self.least:
             return f"the {self.side.value} has {_bytes(size)}; at least {self.least} are required"
         if self.most is not None and size > self.most:
@@ -100,7 +98,7 @@ class Utf8(SimpleRule):
 
 
 @dataclass(frozen=True, slots=True)
-class MaximumRecords(SimpleRule):
+class MostRecords(SimpleRule):
     """A rule that allows at most `most` records per batch.
 
     It reports one violation, for the first record over the limit.

@@ -92,7 +92,7 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
         raise CustomRuleUnusable(
             f"{entry_point} cannot be created: {type(error).__name__}: {str(error)[:300]}"
         ) from error
-    if old_names := old_name_advice(rule):
+    if old_names := old_names_of(rule):
         raise CustomRuleUnusable(f"{entry_point} {old_names}")
     if not isinstance(getattr(rule, "parts", None), Part):
         raise CustomRuleUnusable(f"{entry_point} has no attribute parts of the type Part")
@@ -103,7 +103,7 @@ def custom_rule(entry_point: str, options: Mapping[str, Any]) -> CustomRule:
     return CustomRule(entry_point, rule)
 
 
-def old_name_advice(rule: object) -> str | None:
+def old_names_of(rule: object) -> str | None:
     """Return how to rename the names from earlier versions that a rule still uses, or None if it uses none."""
     wrong = [
         f"{old}, which is now {new}"

@@ -7,55 +7,55 @@ from typing import Any, Protocol
 from sluicegate.config import rules as keys
 from sluicegate.config.content_keys import ContentKeys, Schema
 from sluicegate.config.values.password import Password
-from sluicegate.validation.rules.built_in import MaximumRecords, MonotonicTime, Required, Size, Utf8
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.content_rules import CONTENT_RULES, content_rule
 from sluicegate.validation.rules.custom_rule import custom_rule
-from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, HeaderPattern, RequiredHeaders
+from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
 from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, OnSchemaError, RecordRule, Side
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 
 class RuleMaker(Protocol):
     """A factory for rules that read files, and for rules with a cost that depends on more than a record's size."""
 
-    def make_schema_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_schema(self, schema: Schema, side: Side) -> RecordRule:
         """Return the rule for a schema in a file or registry. Raises SchemaUnusable."""
 
     def secret(self, password: Password) -> str:
         """Read a secret that a policy names from its file. Raises PasswordUnreadable."""
 
-    def make_content_rule(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES contains for this key."""
 
-    def make_expression_rule(self, expression: str) -> RecordRule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Return the rule for a CEL expression. Raises RuleUnusable."""
 
-    def make_schema_expression_rule(self, expression: str, schema: Schema) -> RecordRule:
+    def of_schema_expression(self, expression: str, schema: Schema) -> RecordRule:
         """Return the rule for a CEL expression over values with a schema. Raises RuleUnusable."""
 
-    def make_registry_conditions_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_conditions(self, schema: Schema, side: Side) -> RecordRule:
         """Return the rule for the conditions that a registry stores with a schema."""
 
-    def make_inline_rules_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_inline_rules(self, schema: Schema, side: Side) -> RecordRule:
         """Return the rule for the rules inside a registry's schemas."""
 
-    def make_constraints_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_constraints(self, schema: Schema, side: Side) -> RecordRule:
         """Return the rule for a schema's `buf.validate` constraints. Raises SchemaUnusable."""
 
-    def make_json_form_rule(self, schema: Schema, side: Side) -> RecordRule:
+    def of_data_as_json(self, schema: Schema, side: Side) -> RecordRule:
         """Return the rule for a JSON Schema that applies to another schema's data as JSON. Raises RuleUnusable."""
 
-    def make_entry_point_rule(self, name: str, options: Mapping[str, Any]) -> RecordRule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Return an entry point's custom rule. Raises RuleUnusable."""
 
 
 class InlineRules:
     """A factory for rules of any cost that run in the calling thread. It cannot read schemas."""
 
-    def make_schema_rule(self, _schema: Schema, _side: Side) -> RecordRule:
+    def of_schema(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
@@ -63,35 +63,35 @@ class InlineRules:
         """Return the current secret. Raises PasswordUnreadable."""
         return password.get()
 
-    def make_content_rule(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
+    def of_content(self, key: str, side: Side, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule that CONTENT_RULES contains for this key."""
         return content_rule(key, side, options)
 
-    def make_expression_rule(self, expression: str) -> RecordRule:
+    def of_expression(self, expression: str) -> RecordRule:
         """Return the rule. Raises ExpressionUnusable."""
-        return RequireTrueExpression(expression)
+        return IsTrue(expression)
 
-    def make_schema_expression_rule(self, _expression: str, _schema: Schema) -> RecordRule:
+    def of_schema_expression(self, _expression: str, _schema: Schema) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def make_registry_conditions_rule(self, _schema: Schema, _side: Side) -> RecordRule:
+    def of_conditions(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no registry is available here")
 
-    def make_inline_rules_rule(self, _schema: Schema, _side: Side) -> RecordRule:
+    def of_inline_rules(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no registry is available here")
 
-    def make_constraints_rule(self, _schema: Schema, _side: Side) -> RecordRule:
+    def of_constraints(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def make_json_form_rule(self, _schema: Schema, _side: Side) -> RecordRule:
+    def of_data_as_json(self, _schema: Schema, _side: Side) -> RecordRule:
         """Raise SchemaUnusable."""
         raise SchemaUnusable("no schema can be read here")
 
-    def make_entry_point_rule(self, name: str, options: Mapping[str, Any]) -> RecordRule:
+    def of_entry_point(self, name: str, options: Mapping[str, Any]) -> RecordRule:
         """Return the rule. Raises CustomRuleUnusable."""
         return custom_rule(name, options)
 
@@ -99,7 +99,7 @@ class InlineRules:
 INLINE_RULES = InlineRules()
 
 
-def compile_rule_set(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
+def rule_set_of(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLINE_RULES) -> RuleSet | None:
     """Return a topic's rules, or None if there are none.
 
     One entry may become several rules with the entry's name. Raises RuleUnusable.
@@ -113,7 +113,7 @@ def compile_rule_set(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLIN
     )
     counted = set()
     for named in made.rules:
-        if isinstance(named.rule, RequireRegisteredSchema):
+        if isinstance(named.rule, HasRegisteredSchema):
             named.rule.counts_encrypted = named.rule.place not in counted
             counted.add(named.rule.place)
     return made
@@ -122,7 +122,7 @@ def compile_rule_set(rules: Sequence[keys.Rule] | None, maker: RuleMaker = INLIN
 def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[RecordRule]:
     """Yield an entry's rules. Raises RuleUnusable."""
     if rule.batch is not None:
-        yield MaximumRecords(rule.batch.max_records)
+        yield MostRecords(rule.batch.max_records)
     if rule.key is not None:
         yield from _of_content(Side.KEY, rule.key, maker)
     if rule.value is not None:
@@ -133,13 +133,9 @@ def parts_of(rule: keys.Rule, maker: RuleMaker) -> Iterator[RecordRule]:
         yield MonotonicTime()
     if rule.cel is not None:
         schema = None if rule.value is None else rule.value.schema_
-        yield (
-            maker.make_expression_rule(rule.cel)
-            if schema is None
-            else maker.make_schema_expression_rule(rule.cel, schema)
-        )
+        yield maker.of_expression(rule.cel) if schema is None else maker.of_schema_expression(rule.cel, schema)
     if rule.entry_point is not None:
-        yield maker.make_entry_point_rule(rule.entry_point, rule.options)
+        yield maker.of_entry_point(rule.entry_point, rule.options)
 
 
 def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[RecordRule]:
@@ -152,17 +148,17 @@ def _of_content(side: Side, content: ContentKeys, maker: RuleMaker) -> Iterator[
     for key in CONTENT_RULES:
         given = getattr(content, key)
         if given is not None:
-            yield maker.make_content_rule(key, side, asdict(given))
+            yield maker.of_content(key, side, asdict(given))
     if content.schema_ is not None:
-        yield maker.make_schema_rule(content.schema_, side)
+        yield maker.of_schema(content.schema_, side)
         if content.schema_.conditions:
-            yield maker.make_registry_conditions_rule(content.schema_, side)
+            yield maker.of_conditions(content.schema_, side)
         if content.schema_.inline_rules:
-            yield maker.make_inline_rules_rule(content.schema_, side)
+            yield maker.of_inline_rules(content.schema_, side)
         if content.schema_.protovalidate:
-            yield maker.make_constraints_rule(content.schema_, side)
+            yield maker.of_constraints(content.schema_, side)
         if content.schema_.json_schema is not None:
-            yield maker.make_json_form_rule(content.schema_, side)
+            yield maker.of_data_as_json(content.schema_, side)
 
 
 def _of_headers(headers: keys.HeaderKeys) -> Iterator[RecordRule]:
@@ -171,6 +167,6 @@ def _of_headers(headers: keys.HeaderKeys) -> Iterator[RecordRule]:
     if headers.forbidden:
         yield ForbiddenHeaders(headers.forbidden)
     for name, pattern in headers.patterns.items():
-        yield HeaderPattern(name, pattern)
+        yield MatchedHeader(name, pattern)
     if headers.max_count is not None or headers.max_size is not None:
         yield HeaderBounds(headers.max_count, headers.max_size)

@@ -53,7 +53,7 @@ class ForbiddenHeaders(_ListedHeaders):
         return f"header {', '.join(found)} is not allowed; remove it" if found else None
 
 
-class HeaderPattern(SimpleRule):
+class MatchedHeader(SimpleRule):
     """A rule that requires the whole value of each header with this name to match, as UTF-8. A missing header passes.
 
     `pattern` is a glob, or an RE2 regular expression between slashes. A value that needs more than INLINE_STEPS is a

@@ -102,7 +102,7 @@ class StepBudget:
     def spend(self, steps: int) -> None:
         """Spend an upper bound of the steps that follow; UNBOUNDED if no bound is known.
 
-        A budget with a limit raises TooManySteps, or WouldBlockOtherWork if the work would block other work.
+        A budget with a limit raises TooManySteps, or OutOfTime if the work would block other work.
         """
         self.spent += steps
 
@@ -227,7 +227,7 @@ class Side(Enum):
         """Return the part that a rule for this side reads."""
         return Part.KEY if self is Side.KEY else Part.VALUE
 
-    def part_size_of(self, record: RuledRecord) -> int:
+    def size_of(self, record: RuledRecord) -> int:
         """Return the size in bytes, or -1 for null."""
         return record.key_size if self is Side.KEY else record.value_size
 
@@ -288,7 +288,7 @@ Subject_contra = TypeVar("Subject_contra", contravariant=True)
 class SupportsLookAhead(Protocol[Subject_contra]):
     """A rule (for records) or a schema (for data) that evaluates several of them together faster than one by one."""
 
-    def evaluate_ahead(self, subjects: Sequence[Subject_contra], budget: StepBudget) -> None:
+    def look_ahead(self, subjects: Sequence[Subject_contra], budget: StepBudget) -> None:
         """Prepare for the records or data in one request that will be evaluated next. Changes no verdict.
 
         Called after a record has taken more than INLINE_STEPS. Raises the errors of the budget, and those of the

@@ -11,7 +11,7 @@ from typing import Protocol
 from sluicegate.protocol.records.record_batch import HEADER_BYTES
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.protocol.records.writing import NewRecord, write_batch
-from sluicegate.validation.rules.custom_rule import old_name_advice
+from sluicegate.validation.rules.custom_rule import old_names_of
 from sluicegate.validation.rules.native.questions import HasNativeCheck, ordinary_questions
 from sluicegate.validation.rules.rule import Client, Header, Outage, Part, RuledRecord, SchemaError
 
@@ -68,7 +68,7 @@ def check_rule(rule: CheckedRule, examples: Sequence[bytes | None] = (), seed: i
     rejects a record that its `ordinary()` accepts. Returns the number of records that `ordinary()` accepted; 0 if the
     rule has none or no native code was compiled.
     """
-    if old_names := old_name_advice(rule):
+    if old_names := old_names_of(rule):
         raise AssertionError(f"{type(rule).__name__} {old_names}")
     accepts = _native_check(rule)
     accepted = 0

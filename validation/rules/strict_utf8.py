@@ -4,7 +4,7 @@ Compiled with the types in strict_utf8.pxd if a C compiler is installed.
 """
 
 
-def end_of_character(data: bytes, at: int, end: int) -> int:
+def behind_character(data: bytes, at: int, end: int) -> int:
     """Return the end of the multi-byte character at `at`, or -1 if it is malformed or extends beyond `end`."""
     first = data[at]
     least = 0x80
@@ -46,7 +46,7 @@ def is_text(data: bytes, at: int, end: int) -> bool:
             if data[at] < 0x80:
                 at += 1
             else:
-                at = end_of_character(data, at, end)
+                at = behind_character(data, at, end)
                 if at < 0:
                     return False
     return True

@@ -11,9 +11,9 @@ from typing import Final
 
 from sluicegate.protocol.integers import signed_varint
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.sensitive.avro_records import AvroRecords, check_kind_not_sensitive
-from sluicegate.validation.sensitive.edits import MaskingImpossible, Nodes, check_string, fields_of, nodes_below
-from sluicegate.validation.sensitive.texts import decode_name, replacement
+from sluicegate.validation.sensitive.avro_records import AvroRecords, check_kind
+from sluicegate.validation.sensitive.edits import Nodes, Unmaskable, check_string, fields_of, nodes_below
+from sluicegate.validation.sensitive.texts import name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _CONTINUES: Final = 0x80
@@ -24,27 +24,25 @@ _COUNTED_WORK: Final = 64 * 1024
 
 
 def mask_avro(
-    data: bytes, records: AvroRecords, root: Nodes, writer: ValueWriter, count_work: Callable[[int], None]
+    data: bytes, records: AvroRecords, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]
 ) -> None:
-    """Write the replacements in a datum. Raises Unmaskable, and the errors of `writer` and `count_work`."""
-    walk = _Walk(data, records, writer, count_work)
+    """Write the replacements in a datum. Raises Unmaskable, and the errors of `writer` and `worked`."""
+    walk = _Walk(data, records, writer, worked)
     walk.value(records.root, root, 0)
     if walk.at != len(data):
-        raise walk.datum_error()
+        raise walk.not_of_schema()
 
 
 class _Walk:
     """A pass over a datum. It skips types without bytes in records, so that each value takes a byte on each level."""
 
-    def __init__(
-        self, data: bytes, records: AvroRecords, writer: ValueWriter, count_work: Callable[[int], None]
-    ) -> None:
+    def __init__(self, data: bytes, records: AvroRecords, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._data = data
         self._end = len(data)
         self._records = records
         self._numbers: array[int] = records.numbers
         self._writer = writer
-        self._worked = count_work
+        self._worked = worked
         self._work = 0
         self.at = 0
 
@@ -60,7 +58,7 @@ class _Walk:
         elif kind == avro_datum.UNION:
             branch = self._number()
             if not 0 <= branch < numbers[at + 1]:
-                raise self.datum_error()
+                raise self.not_of_schema()
             inner = numbers[at + 2 + branch]
             _check_depth(depth)
             if numbers[inner] != avro_datum.NULL:
@@ -70,7 +68,7 @@ class _Walk:
             self._blocks(at, nodes, depth)
         elif kind != avro_datum.NULL:
             if nodes:
-                check_kind_not_sensitive(kind, nodes)
+                check_kind(kind, nodes)
             self._other(kind, at, nodes, depth)
 
     def _other(self, kind: int, at: int, nodes: Nodes, depth: int) -> None:
@@ -105,7 +103,7 @@ class _Walk:
         try:
             new = replacement(self._data, start, self.at, fields, self._worked)
         except UnicodeError:
-            raise self.datum_error() from None
+            raise self.not_of_schema() from None
         if new is not None:
             self._writer.replace(before, self.at, signed_varint(len(new)) + new, fields)
 
@@ -128,17 +126,17 @@ class _Walk:
             size = self._number()
             start = self.at
             if not 0 <= size <= self._end - start:
-                raise self.datum_error()
+                raise self.not_of_schema()
             around = self._writer.begin_part(start)
             if not is_empty:
                 self._items(-count, items, nodes, is_map, depth)
             if self.at - start != size:
-                raise self.datum_error()
+                raise self.not_of_schema()
             self._writer.end_part(around, size_at, start, self.at, signed_varint)
 
     def _items(self, count: int, items: int, nodes: Nodes, is_map: bool, depth: int) -> None:
         if count > self._end - self.at:  # each item takes at least a byte
-            raise self.datum_error()
+            raise self.not_of_schema()
         for _ in range(count):
             inner = nodes
             if is_map:
@@ -149,9 +147,9 @@ class _Walk:
     def _below_key(self, start: int, nodes: Nodes) -> Nodes:
         self._work += _VALUE_WORK + self.at - start
         try:
-            name = decode_name(self._data, start, self.at, nodes, self._worked)
+            name = name_in(self._data, start, self.at, nodes, self._worked)
         except UnicodeError:
-            raise self.datum_error() from None
+            raise self.not_of_schema() from None
         return nodes_below(nodes, name, self._worked) + tuple(
             node for node in nodes if node.passes_maps and node.fields
         )
@@ -161,13 +159,13 @@ class _Walk:
         size = self._number()
         start = self.at
         if not 0 <= size <= self._end - start:
-            raise self.datum_error()
+            raise self.not_of_schema()
         self.at = start + size
         return start
 
     def _skip(self, size: int) -> None:
         if not 0 <= size <= self._end - self.at:
-            raise self.datum_error()
+            raise self.not_of_schema()
         self.at += size
 
     def _number(self) -> int:
@@ -191,15 +189,13 @@ class _Walk:
             if byte < _CONTINUES:
                 return (value >> 1) ^ -(value & 1)
             shift += 7
-        raise self.datum_error()
+        raise self.not_of_schema()
 
-    def datum_error(self) -> MaskingImpossible:
+    def not_of_schema(self) -> Unmaskable:
         """Return the error for bytes that are not a datum of the schema."""
-        return MaskingImpossible(
-            f"the value does not match its Avro schema at byte {self.at}, so its fields cannot be found"
-        )
+        return Unmaskable(f"the value does not match its Avro schema at byte {self.at}, so its fields cannot be found")
 
 
 def _check_depth(depth: int) -> None:
     if depth == avro_datum.MAX_DEPTH:
-        raise MaskingImpossible(f"the value is nested more than {avro_datum.MAX_DEPTH} levels deep")
+        raise Unmaskable(f"the value is nested more than {avro_datum.MAX_DEPTH} levels deep")

@@ -7,7 +7,7 @@ from sluicegate.validation.sensitive.paths import Action, FieldPlace, FieldPolic
 Nodes = tuple[FieldPlace, ...]
 
 
-class MaskingImpossible(Exception):
+class Unmaskable(Exception):
     """Raised if a value cannot be masked, or contains a forbidden field. The message quotes nothing from the value.
 
     `fields` is the policy that the value violates. It is None if the value cannot be parsed and so violates all
@@ -27,17 +27,17 @@ def fields_of(nodes: Nodes) -> FieldPolicy | None:
     return None
 
 
-def nodes_below(nodes: Nodes, name: str, count_work: Callable[[int], None]) -> Nodes:
+def nodes_below(nodes: Nodes, name: str, worked: Callable[[int], None]) -> Nodes:
     """Return the nodes for a name."""
     if len(nodes) == 1:
-        return nodes[0].named(name, count_work)
-    return tuple(each for node in nodes for each in node.named(name, count_work))
+        return nodes[0].named(name, worked)
+    return tuple(each for node in nodes for each in node.named(name, worked))
 
 
 def check_string(nodes: Nodes, fields: FieldPolicy) -> None:
     """Raise Unmaskable if a sensitive string is not allowed."""
     if fields.action is Action.REJECT:
-        raise MaskingImpossible(f"{_shown(nodes, fields)} is not allowed in this topic; remove it", fields)
+        raise Unmaskable(f"{_shown(nodes, fields)} is not allowed in this topic; remove it", fields)
 
 
 def check_not_sensitive(nodes: Nodes, kind: str) -> None:
@@ -45,9 +45,7 @@ def check_not_sensitive(nodes: Nodes, kind: str) -> None:
     fields = fields_of(nodes)
     if fields is not None:
         check_string(nodes, fields)
-        raise MaskingImpossible(
-            f"{_shown(nodes, fields)} is {kind}, and only strings can be masked; send a string", fields
-        )
+        raise Unmaskable(f"{_shown(nodes, fields)} is {kind}, and only strings can be masked; send a string", fields)
 
 
 def _shown(nodes: Nodes, fields: FieldPolicy) -> str:

@@ -7,14 +7,14 @@ from sluicegate.config.sensitive import SensitiveFields as Keys
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.validation.rules.from_keys import RuleMaker
 from sluicegate.validation.rules.rule import NamedRule, RuleUnusable, Side
-from sluicegate.validation.rules.schemas.schema_expression import RecordSchemaLookup
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.values import JsonValues, Values
 
 _LEAST_KEY_BYTES = 16
 
 
-class SensitiveFieldsUnusable(RuleUnusable):
+class SensitiveUnusable(RuleUnusable):
     """Raised if an item of `sensitive` is invalid, or names an unusable file.
 
     `path` is the key at fault, relative to the list.
@@ -49,46 +49,46 @@ class Sensitive:
 
 
 def sensitive_fields_of(keys: Sequence[Keys] | None, maker: RuleMaker) -> Sensitive | None:
-    """Return a topic's sensitive fields, or None if there are none. Raises SensitiveFieldsUnusable."""
+    """Return a topic's sensitive fields, or None if there are none. Raises SensitiveUnusable."""
     if not keys:
         return None
     policies = [_compiled(each, i, maker) for i, each in enumerate(keys)]
     schemas = list(dict.fromkeys(each.schema_ for each in keys if each.schema_ is not None))
-    root = (build_policy_tree(policies),)
+    root = (tree_of(policies),)
     if not schemas:
         for i, each in enumerate(keys):
             if each.tags:
                 words = f"sensitive fields {each.name}: tags come from a schema; add schema"
-                raise SensitiveFieldsUnusable(words, (i, "tags"))
+                raise SensitiveUnusable(words, (i, "tags"))
         return Sensitive(policies, JsonValues(root))
     with_schema = [i for i, each in enumerate(keys) if each.schema_ is not None]
     if len(schemas) > 1:
         second = next(i for i in with_schema if keys[i].schema_ != schemas[0])
         words = f"sensitive fields {keys[second].name}: all sensitive fields of a topic must have the same schema"
-        raise SensitiveFieldsUnusable(words, (second, "schema"))
+        raise SensitiveUnusable(words, (second, "schema"))
     from sluicegate.validation.sensitive.schema_values import SchemaValues  # noqa: PLC0415  # 2 MB with its schemas
 
     try:
-        rule = maker.make_schema_rule(schemas[0], Side.VALUE)
+        rule = maker.of_schema(schemas[0], Side.VALUE)
     except RuleUnusable as error:
         first = with_schema[0]
-        raise SensitiveFieldsUnusable(f"sensitive fields {keys[first].name}: {error}", (first, "schema")) from error
-    if not isinstance(rule, RecordSchemaLookup):  # the rule has only a name, and validates nothing
+        raise SensitiveUnusable(f"sensitive fields {keys[first].name}: {error}", (first, "schema")) from error
+    if not isinstance(rule, SchemaOfRecord):  # the rule has only a name, and validates nothing
         return Sensitive(policies, JsonValues(root))
     return Sensitive(policies, SchemaValues(policies, root, rule), NamedRule(policies[0].name, rule))
 
 
 def _compiled(keys: Keys, place: int, maker: RuleMaker) -> FieldPolicy:
-    """Compile the item at the position `place` in the list. Raises SensitiveFieldsUnusable."""
+    """Compile the item at the position `place` in the list. Raises SensitiveUnusable."""
     key = b""
     where = (place, "key_file")
     if keys.action == "hash":
         try:
             key = maker.secret(keys.key).encode()
         except PasswordUnreadable as error:
-            raise SensitiveFieldsUnusable(f"sensitive fields {keys.name}: {error.message}", where) from error
+            raise SensitiveUnusable(f"sensitive fields {keys.name}: {error.message}", where) from error
         if len(key) < _LEAST_KEY_BYTES:
             words = f"sensitive fields {keys.name}: the key in key_file is shorter than 16 bytes"
-            raise SensitiveFieldsUnusable(words, where)
-    paths = tuple(map(parse_field_path, keys.fields))
+            raise SensitiveUnusable(words, where)
+    paths = tuple(map(path_of, keys.fields))
     return FieldPolicy(keys.name, paths, Action(keys.action), keys.replacement, key, frozenset(keys.tags))

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from sluicegate.validation.sensitive.edits import (
-    MaskingImpossible,
     Nodes,
+    Unmaskable,
     check_not_sensitive,
     check_string,
     fields_of,
     nodes_below,
 )
 from sluicegate.validation.sensitive.paths import FieldPolicy
-from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, first_invalid_utf8_position
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, first_not_utf8
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _CHARACTERS: Final = rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+'
@@ -45,30 +45,30 @@ _KINDS = {ord("t"): "a boolean", ord("f"): "a boolean"}
 _WITHIN_CHARACTER = range(0x80, 0xC0)
 
 
-def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, count_work: Callable[[int], None]) -> None:
+def mask_json(value: bytes, begin: int, root: Nodes, writer: ValueWriter, worked: Callable[[int], None]) -> None:
     """Write the replacements in the JSON, starting at `begin`.
 
-    Raises Unmaskable, and the errors of `writer` and `count_work`.
+    Raises Unmaskable, and the errors of `writer` and `worked`.
     """
-    wrong = first_invalid_utf8_position(value, begin, len(value), count_work)
+    wrong = first_not_utf8(value, begin, len(value), worked)
     if wrong is not None:
-        raise MaskingImpossible(f"the value is invalid UTF-8 at byte {wrong - begin}")
-    walk = _Walk(value, begin, writer, count_work)
+        raise Unmaskable(f"the value is invalid UTF-8 at byte {wrong - begin}")
+    walk = _Walk(value, begin, writer, worked)
     try:
         walk.values(root)
     except IndexError:
-        raise MaskingImpossible("the value ends in the middle of its JSON") from None
+        raise Unmaskable("the value ends in the middle of its JSON") from None
 
 
 class _Walk:
     """A pass over JSON. Raises IndexError if the JSON ends too early."""
 
-    def __init__(self, text: bytes, begin: int, writer: ValueWriter, count_work: Callable[[int], None]) -> None:
+    def __init__(self, text: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._text = text
         self._begin = begin
         self._at = begin
         self._writer = writer
-        self._worked = count_work
+        self._worked = worked
         self._work = 0
 
     def values(self, root: Nodes) -> None:
@@ -86,7 +86,7 @@ class _Walk:
                 else:
                     open_values.append((is_object, nodes))
                     if len(open_values) > _MOST_LEVELS:
-                        raise MaskingImpossible(f"the value is nested more than {_MOST_LEVELS} levels deep")
+                        raise Unmaskable(f"the value is nested more than {_MOST_LEVELS} levels deep")
                     nodes = self._below(nodes) if is_object else nodes
                     continue
             else:
@@ -250,10 +250,8 @@ class _Walk:
             at = stop
         yield before.encode("utf-8", "surrogatepass")
 
-    def _not_json(self, at: int) -> MaskingImpossible:
-        return MaskingImpossible(
-            f"the value is not valid JSON at byte {at - self._begin}, so its fields cannot be found"
-        )
+    def _not_json(self, at: int) -> Unmaskable:
+        return Unmaskable(f"the value is not valid JSON at byte {at - self._begin}, so its fields cannot be found")
 
 
 def _text_of(token: bytes) -> str:

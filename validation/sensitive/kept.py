@@ -1,7 +1,7 @@
 """Counts the cached parts of all schemas that records name, to bound their memory."""
 
 
-class CachedPartCount:
+class KeptParts:
     """A count of cached parts. `size` is the number of fields, properties and parts, each of up to 200 bytes."""
 
     __slots__ = ("size",)

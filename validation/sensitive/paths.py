@@ -72,8 +72,8 @@ class FieldPlace(Protocol):
     def has_nested_places(self) -> bool: ...
     @property
     def longest_name(self) -> int: ...
-    def named(self, name: str, count_work: Callable[[int], None]) -> "tuple[FieldPlace, ...]":
-        """Return the places of a field or key. `count_work` is called with the cost (ns) of finding them."""
+    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[FieldPlace, ...]":
+        """Return the places of a field or key. `worked` is called with the cost (ns) of finding them."""
 
 
 class Node:
@@ -112,7 +112,7 @@ class Node:
         return self.by_name.setdefault(name, Node((*self.path, name)))
 
 
-def build_policy_tree(policies: Sequence[FieldPolicy]) -> Node:
+def tree_of(policies: Sequence[FieldPolicy]) -> Node:
     """Return the root of all paths. If two policies have the same path, the first applies."""
     root = Node()
     for fields in policies:
@@ -124,7 +124,7 @@ def build_policy_tree(policies: Sequence[FieldPolicy]) -> Node:
     return root
 
 
-def parse_field_path(text: str) -> tuple[str, ...]:
+def path_of(text: str) -> tuple[str, ...]:
     r"""Split a path such as `customer.email` into names; `\.` is a dot within a name. Raises ValueError."""
     names, name, is_escaped = [], "", False
     for character in text:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sluicegate.protocol.integers import unsigned_varint
-from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.protobuf_messages import Map, MessageFields, WalkStep, WireType
-from sluicegate.validation.sensitive.texts import PIECE_BYTES, decode_name, distinguishing_bytes, replacement
+from sluicegate.validation.sensitive.texts import PIECE_BYTES, distinguishing_bytes, name_in, replacement
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 _MOST_DEPTH: Final = 100  # as in Protobuf's own readers
@@ -33,25 +33,25 @@ _MESSAGE, _MAP, _GROUP, _END_GROUP, _REFUSE = (
 )
 
 
-class NoMatchingMessageType(MaskingImpossible):
+class NotOfMessage(Unmaskable):
     """Raised if the bytes are not a message of any type with these fields. No reader finds sensitive fields in them."""
 
 
 def mask_protobuf(
-    data: bytes, begin: int, fields: MessageFields, writer: ValueWriter, count_work: Callable[[int], None]
+    data: bytes, begin: int, fields: MessageFields, writer: ValueWriter, worked: Callable[[int], None]
 ) -> None:
     """Write the replacements in a message, starting at `begin`.
 
-    Raises Unmaskable, and the errors of `writer` and `count_work`.
+    Raises Unmaskable, and the errors of `writer` and `worked`.
     """
-    _Walk(data, begin, writer, count_work).message(fields, len(data), 0)
+    _Walk(data, begin, writer, worked).message(fields, len(data), 0)
 
 
 class _Walk:
-    def __init__(self, data: bytes, begin: int, writer: ValueWriter, count_work: Callable[[int], None]) -> None:
+    def __init__(self, data: bytes, begin: int, writer: ValueWriter, worked: Callable[[int], None]) -> None:
         self._data = data
         self._writer = writer
-        self._worked = count_work
+        self._worked = worked
         self._work = 0
         self._at = begin
 
@@ -68,7 +68,7 @@ class _Walk:
                 self._at += 1
             else:
                 tag = self._varint(end)
-            does, subject = fields.get(tag) or fields.step_after_tag(tag, self._worked)
+            does, subject = fields.get(tag) or fields.step_for(tag, self._worked)
             if does is _SKIP_VARINT:
                 self._varint(end)
             elif does is _SKIP_LENGTH:
@@ -131,7 +131,7 @@ class _Walk:
                 self._count()
             tag = self._varint(end)
             before = self._at
-            does, subject = of.skipped.step_after_tag(tag, self._worked)
+            does, subject = of.skipped.step_for(tag, self._worked)
             if does is _SKIP_VARINT:
                 self._varint(end)
             elif does is _SKIP_LENGTH:
@@ -152,7 +152,7 @@ class _Walk:
         begin, stop = found
         self._work += stop - begin
         try:
-            return decode_name(self._data, begin, stop, of.nodes, self._worked)
+            return name_in(self._data, begin, stop, of.nodes, self._worked)
         except UnicodeError:  # valid in proto2, but not equal to any name
             enough = max(PIECE_BYTES, distinguishing_bytes(of.nodes))
             return self._data[begin : min(stop, begin + enough)].decode(errors="replace")
@@ -166,7 +166,7 @@ class _Walk:
         try:
             new = replacement(self._data, start, self._at, fields, self._worked)
         except UnicodeError:  # a valid message in proto2
-            raise MaskingImpossible(str(self._no_message())) from None
+            raise Unmaskable(str(self._no_message())) from None
         if new is not None:
             self._writer.replace(length_at, self._at, unsigned_varint(len(new)) + new, fields)
 
@@ -196,12 +196,12 @@ class _Walk:
         self._at = at
         raise self._no_message()
 
-    def _no_message(self) -> NoMatchingMessageType:
-        return NoMatchingMessageType(
+    def _no_message(self) -> NotOfMessage:
+        return NotOfMessage(
             f"the value does not match its Protobuf schema at byte {self._at}, so its fields cannot be found"
         )
 
 
 def _check_depth(depth: int) -> None:
     if depth > _MOST_DEPTH:
-        raise MaskingImpossible(f"the value is nested more than {_MOST_DEPTH} levels deep")
+        raise Unmaskable(f"the value is nested more than {_MOST_DEPTH} levels deep")

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 from sluicegate.validation.sensitive.edits import (
-    MaskingImpossible,
     Nodes,
+    Unmaskable,
     check_not_sensitive,
     check_string,
     fields_of,
     nodes_below,
 )
-from sluicegate.validation.sensitive.kept import CachedPartCount
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_keys import MapKey
 from sluicegate.validation.sensitive.tagged import TaggedPlace, policy_of
@@ -75,19 +75,19 @@ class MessageFields(dict[int, Step]):
         self._nodes = nodes
         self._is_entry = is_entry
 
-    def step_after_tag(self, tag: int, count_work: Callable[[int], None]) -> Step:
+    def step_for(self, tag: int, worked: Callable[[int], None]) -> Step:
         """Return the step after a tag. Raises Unmaskable for the message set format."""
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number <= _MOST_FIELD:
             return _FAIL
         if wire_type == WireType.END_GROUP:
             return _END_GROUP
-        count_work(_UNKNOWN_WORK)
+        worked(_UNKNOWN_WORK)
         field = None if self._kind is None else self._field(number)
         if field is None:
             return self._schema.unknown_step(wire_type)
-        count_work(_FIELD_WORK)
-        nodes = self._nodes if self._is_entry else self._schema.nodes_of_field(field, self._nodes, count_work)
+        worked(_FIELD_WORK)
+        nodes = self._nodes if self._is_entry else self._schema.nodes_of(field, self._nodes, worked)
         found = self[tag] = self._schema.step(field, wire_type, nodes)
         self._schema.kept.size += 1
         return found
@@ -98,7 +98,7 @@ class MessageFields(dict[int, Step]):
             value = kind.fields_by_name["value"]
             return value if number == value.number else None
         if kind.GetOptions().message_set_wire_format:
-            raise MaskingImpossible("the schema has a message set, in which fields cannot be found")
+            raise Unmaskable("the schema has a message set, in which fields cannot be found")
         field = kind.fields_by_number.get(number)
         if field is None and kind.is_extendable:
             try:
@@ -126,15 +126,15 @@ class Map:
                 tuple(node for node in self.nodes if node not in self._by_tag), "a map; name the map's entries"
             )
 
-    def fields_of(self, name: str, count_work: Callable[[int], None]) -> MessageFields:
+    def fields_of(self, name: str, worked: Callable[[int], None]) -> MessageFields:
         """Return the steps for the entry with this key."""
-        return self._schema.fields(self._kind, nodes_below(self.nodes, name, count_work) + self._by_tag, is_entry=True)
+        return self._schema.fields(self._kind, nodes_below(self.nodes, name, worked) + self._by_tag, is_entry=True)
 
 
 class ProtobufMessages:
     """The messages in one schema. `kept` counts their fields. Thread-safe."""
 
-    def __init__(self, policies: Sequence[FieldPolicy], kept: CachedPartCount) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self._policies = tuple(each for each in policies if each.tags)
         self._known: dict[tuple[str, Nodes, bool], MessageFields] = {}
         self._tagged: dict[str, Nodes] = {}
@@ -150,11 +150,11 @@ class ProtobufMessages:
             self.kept.size += 1
         return found
 
-    def nodes_of_field(self, field: Any, nodes: Nodes, count_work: Callable[[int], None]) -> Nodes:
+    def nodes_of(self, field: Any, nodes: Nodes, worked: Callable[[int], None]) -> Nodes:
         """Return the places of a field in a message at `nodes`."""
         inner = nodes
         if nodes:
-            inner = nodes_below(nodes, field.full_name if field.is_extension else field.name, count_work)
+            inner = nodes_below(nodes, field.full_name if field.is_extension else field.name, worked)
             if field.containing_type.full_name == STRING_VALUE:
                 inner += tuple(node for node in nodes if node.fields is not None)
         return inner + self._tags(field) if self._policies else inner
@@ -213,7 +213,7 @@ class ProtobufMessages:
 def _unless_refused(step: Step, check: Callable[[], None]) -> Step:
     try:
         check()
-    except MaskingImpossible:
+    except Unmaskable:
         return WalkStep.REFUSE, check
     return step
 
@@ -229,6 +229,4 @@ def _check_message(kind: Any, nodes: Nodes) -> None:
         inner = next((node for node in nodes if node.has_nested_places), None)
         if inner is not None:
             path = ".".join(inner.path)
-            raise MaskingImpossible(
-                f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out"
-            )
+            raise Unmaskable(f"the field {path} is a {_ANY}, in which sensitive fields cannot be found; leave it out")

@@ -3,27 +3,27 @@
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.avro.schema import AnyBytesContent, AvroContent
+from sluicegate.validation.rules.avro.schema import AnyBytes, AvroContent
 from sluicegate.validation.rules.json.schema import JsonSchemaContent
 from sluicegate.validation.rules.protobuf.indexed_schema import IndexedProtobufContent
 from sluicegate.validation.rules.protobuf.schema import ProtobufContent
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
-from sluicegate.validation.rules.schemas.content import CompilesInThisProcess, Content
-from sluicegate.validation.rules.schemas.schema_expression import RecordSchemaLookup
+from sluicegate.validation.rules.schemas.content import CompiledHere, Content
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 from sluicegate.validation.sensitive.avro_fields import mask_avro
 from sluicegate.validation.sensitive.avro_records import AvroRecords
-from sluicegate.validation.sensitive.edits import MaskingImpossible, Nodes
+from sluicegate.validation.sensitive.edits import Nodes, Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.kept import CachedPartCount
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
-from sluicegate.validation.sensitive.protobuf_fields import NoMatchingMessageType, mask_protobuf
+from sluicegate.validation.sensitive.protobuf_fields import NotOfMessage, mask_protobuf
 from sluicegate.validation.sensitive.protobuf_messages import ProtobufMessages
 from sluicegate.validation.sensitive.tags import (
     FieldWithTags,
     tagged_fields_of_avro,
     tagged_fields_of_json,
     tagged_fields_of_protobuf,
-    tagged_json_places,
+    tagged_json,
 )
 from sluicegate.validation.sensitive.values import MaskedValue
 from sluicegate.validation.sensitive.writing import ValueWriter
@@ -41,79 +41,70 @@ class SchemaValues:
 
     is_slow = True
 
-    def __init__(self, policies: Sequence[FieldPolicy], root: Nodes, schemas: RecordSchemaLookup) -> None:
+    def __init__(self, policies: Sequence[FieldPolicy], root: Nodes, schemas: SchemaOfRecord) -> None:
         self._policies = tuple(policies)
         self._root = root
         self._schemas = schemas
-        self._kept = CachedPartCount()
+        self._kept = KeptParts()
         self._by_content: WeakKeyDictionary[Content, _Places] = WeakKeyDictionary()
 
-    def masked_value(self, record: RuledRecord, count_work: _Worked, most_bytes: int) -> MaskedValue | None:
+    def masked(self, record: RuledRecord, worked: _Worked, most_bytes: int) -> MaskedValue | None:
         """Return the masked value, or None if nothing changes.
 
-        Raises Unmaskable, Outage, SchemaError, BatchLimitExceeded and the errors of `count_work`.
+        Raises Unmaskable, Outage, SchemaError, OverLimit and the errors of `worked`.
         """
         value = record.value
         if value is None:
             return None
         found = self._schemas.content(record)
         if found is None:
-            raise MaskingImpossible(
-                "the value names no schema that is known, or is encrypted, so its fields cannot be found"
-            )
+            raise Unmaskable("the value names no schema that is known, or is encrypted, so its fields cannot be found")
         content, data, name = found
         more = len(value) - len(data)
         try:
-            writer = self._written(
-                content, lambda: ValueWriter(data, most_bytes, count_work, beside=more), data, count_work
-            )
+            writer = self._written(content, lambda: ValueWriter(data, most_bytes, worked, beside=more), data, worked)
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
         if writer is None or not writer.names:
             return None
-        count_work(len(data))
+        worked(len(data))
         if value.endswith(data):
-            masked_value = writer.written_value(before=value[:more])
+            masked = writer.written(before=value[:more])
         elif data.endswith(value):  # a header names the message; then Protobuf data begin with its name
-            masked_value = writer.written_value(begin=-more)
+            masked = writer.written(begin=-more)
         else:
-            raise MaskingImpossible(
+            raise Unmaskable(
                 "the value is compressed by its serializer, so its fields cannot be masked; switch that off"
             )
-        return None if masked_value is None else MaskedValue(masked_value, writer.names)
+        return None if masked is None else MaskedValue(masked, writer.names)
 
-    def _written(self, content: Content, new: _NewWriter, data: bytes, count_work: _Worked) -> ValueWriter | None:
-        """Return the output for data with a schema, or None without sensitive fields. Raises the errors of
-        `masked_value`.
-        """
+    def _written(self, content: Content, new: _NewWriter, data: bytes, worked: _Worked) -> ValueWriter | None:
+        """Return the output for data with a schema, or None without sensitive fields. Raises the errors of `masked`."""
         here = _here(content)
-        if isinstance(here, AnyBytesContent):
+        if isinstance(here, AnyBytes):
             return None
         places = self._by_content.get(content)
         if places is None:
-            places = self._compiled(here, count_work)
+            places = self._compiled(here, worked)
             self._keep(content, places)
         writer = new()
         if isinstance(places, AvroRecords):
-            mask_avro(data, places, self._root, writer, count_work)
+            mask_avro(data, places, self._root, writer, worked)
         elif isinstance(places, ProtobufMessages):
             assert isinstance(here, ProtobufContent | IndexedProtobufContent)
-            writer = self._protobuf_written(here, places, new, data, count_work)
+            writer = self._protobuf_written(here, places, new, data, worked)
         else:
-            mask_json(data, 0, places, writer, count_work)
+            mask_json(data, 0, places, writer, worked)
         if self._kept.size > _MOST_KEPT:
             self._forget()
         return writer
 
-    def _compiled(self, here: Content, count_work: _Worked) -> _Places:
+    def _compiled(self, here: Content, worked: _Worked) -> _Places:
         """Return the parts of a schema to cache. Raises SchemaError."""
         if isinstance(here, AvroContent):
             return AvroRecords(here.plan, self._policies, self._kept)
         if isinstance(here, JsonSchemaContent):
-            return (
-                *self._root,
-                *tagged_json_places(here.schema, here.references, self._policies, self._kept, count_work),
-            )
+            return (*self._root, *tagged_json(here.schema, here.references, self._policies, self._kept, worked))
         if isinstance(here, ProtobufContent | IndexedProtobufContent):
             return ProtobufMessages(self._policies, self._kept)
         raise SchemaError("the fields cannot be found")
@@ -125,7 +116,7 @@ class SchemaValues:
 
     def _forget(self) -> None:
         self._by_content.clear()
-        self._kept = CachedPartCount()
+        self._kept = KeptParts()
 
     def _protobuf_written(
         self,
@@ -133,7 +124,7 @@ class SchemaValues:
         messages: ProtobufMessages,
         new: _NewWriter,
         data: bytes,
-        count_work: _Worked,
+        worked: _Worked,
     ) -> ValueWriter:
         """Return the output.
 
@@ -147,17 +138,15 @@ class SchemaValues:
         for each in contents:
             writer = new()
             try:
-                mask_protobuf(data, begin, messages.fields(each.descriptor, self._root), writer, count_work)
-            except NoMatchingMessageType as error:
+                mask_protobuf(data, begin, messages.fields(each.descriptor, self._root), writer, worked)
+            except NotOfMessage as error:
                 why = str(error)
                 continue
             if found is not None and not found.is_same(writer):
-                raise MaskingImpossible(
-                    "the value may be of two message types of its schema, with other sensitive fields"
-                )
+                raise Unmaskable("the value may be of two message types of its schema, with other sensitive fields")
             found = found or writer
         if found is None:
-            raise MaskingImpossible(why)
+            raise Unmaskable(why)
         return found
 
 
@@ -175,9 +164,7 @@ def tagged_fields(content: Content) -> list[FieldWithTags]:
 
 def _here(content: Content) -> Content:
     """Return the schema as compiled in this process. Raises SchemaError."""
-    here: Content | None = (
-        content.content_compiled_in_process if isinstance(content, CompilesInThisProcess) else content
-    )
+    here: Content | None = content.compiled_here if isinstance(content, CompiledHere) else content
     if here is None:
         raise SchemaError("compiling the schema takes too long for the proxy itself, which masks the values")
     return here

@@ -13,7 +13,7 @@ from sluicegate.validation.rules.rule import SchemaError
 from sluicegate.validation.rules.schemas.field_tags import inline_tags, protobuf_tags
 from sluicegate.validation.sensitive.avro_records import KINDS_OF_AVRO
 from sluicegate.validation.sensitive.edits import Nodes
-from sluicegate.validation.sensitive.kept import CachedPartCount
+from sluicegate.validation.sensitive.kept import KeptParts
 from sluicegate.validation.sensitive.paths import FieldPolicy
 from sluicegate.validation.sensitive.protobuf_messages import STRING_VALUE
 from sluicegate.validation.sensitive.tagged import policy_of
@@ -103,7 +103,7 @@ def _kind_of_protobuf(field: Any) -> str | None:
 
 def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterator[FieldWithTags]:
     """Yield a schema's tagged properties. Raises SchemaError if the schema cannot be followed."""
-    waiting = [_Schemas(references, (), CachedPartCount()).place_of_whole_value(schema, _ignore)]
+    waiting = [_Schemas(references, (), KeptParts()).outermost(schema, _ignore)]
     known: set[int] = set()
     while waiting:
         place = waiting.pop()
@@ -116,22 +116,22 @@ def tagged_fields_of_json(schema: Any, references: Mapping[str, Any]) -> Iterato
         waiting += place.below()
 
 
-def tagged_json_places(
+def tagged_json(
     schema: Any,
     references: Mapping[str, Any],
     policies: Sequence[FieldPolicy],
-    kept: CachedPartCount,
-    count_work: Callable[[int], None],
+    kept: KeptParts,
+    worked: Callable[[int], None],
 ) -> Nodes:
     """Return the outermost value's place, from which tagged properties are found. Return nothing without such policies.
 
     A property counts as tagged if any part of its schema has the tag, even a part that does not apply. Places raise
-    SchemaError if the schema cannot be followed, because a tag could be missed. `count_work` is called with the cost
-    (ns) of each part, and its errors pass through. `kept` counts the places.
+    SchemaError if the schema cannot be followed, because a tag could be missed. `worked` is called with the cost (ns)
+    of each part, and its errors pass through. `kept` counts the places.
     """
     if not any(each.tags for each in policies):
         return ()
-    return (_Schemas(references, policies, kept).place_of_whole_value(schema, count_work),)
+    return (_Schemas(references, policies, kept).outermost(schema, worked),)
 
 
 def _ignore(_work: int) -> None:
@@ -143,20 +143,20 @@ Part = tuple[dict[str, Any], Any]
 
 
 class _Schemas:
-    def __init__(self, references: Mapping[str, Any], policies: Sequence[FieldPolicy], kept: CachedPartCount) -> None:
+    def __init__(self, references: Mapping[str, Any], policies: Sequence[FieldPolicy], kept: KeptParts) -> None:
         self._policies = policies
         self._references = references
         self._kept = kept
         self._size = 0
         self._places: dict[tuple[str, frozenset[int]], _JsonPlace] = {}
 
-    def place_of_whole_value(self, schema: Any, count_work: Callable[[int], None]) -> "_JsonPlace":
+    def outermost(self, schema: Any, worked: Callable[[int], None]) -> "_JsonPlace":
         """Return the place of a whole value, which has no tags."""
-        return _JsonPlace(self, (), None, self._parts([(schema, schema)], count_work))
+        return _JsonPlace(self, (), None, self._parts([(schema, schema)], worked))
 
-    def place(self, name: str, of: Iterable[tuple[Any, Any]], count_work: Callable[[int], None]) -> "_JsonPlace":
+    def place(self, name: str, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> "_JsonPlace":
         """Return the place of a property with these schemas. It is the same for each path to the property."""
-        parts = self._parts(of, count_work)
+        parts = self._parts(of, worked)
         key = name, frozenset(id(part) for part, _ in parts)
         found = self._places.get(key)
         if found is None:
@@ -170,13 +170,13 @@ class _Schemas:
             self._kept.size += size
         return found
 
-    def _parts(self, of: Iterable[tuple[Any, Any]], count_work: Callable[[int], None]) -> list[Part]:
+    def _parts(self, of: Iterable[tuple[Any, Any]], worked: Callable[[int], None]) -> list[Part]:
         """Return all schemas that may apply to a value, or to an array's items."""
         found: dict[int, Part] = {}
         waiting = list(of)
         while waiting:
             part, document = waiting.pop()
-            count_work(_PART_WORK)
+            worked(_PART_WORK)
             if not isinstance(part, dict) or id(part) in found:
                 continue
             if len(found) >= _MOST_PARTS:
@@ -188,7 +188,7 @@ class _Schemas:
             within += [each for name in _BY_NAME for each in _dict(part.get(name)).values()]
             waiting += [(each, document) for each in within]
             if isinstance(part.get("$ref"), str):
-                count_work(len(part["$ref"]))
+                worked(len(part["$ref"]))
                 waiting.append(self._referred(part["$ref"], document))
         return list(found.values())
 
@@ -269,17 +269,17 @@ class _JsonPlace:
         """Return the length of the longest name (characters)."""
         return max(map(len, self._known), default=1)  # at least that of "*"
 
-    def named(self, name: str, count_work: Callable[[int], None]) -> "tuple[_JsonPlace, ...]":
+    def named(self, name: str, worked: Callable[[int], None]) -> "tuple[_JsonPlace, ...]":
         """Return the place of a property. Raises SchemaError."""
         kept = name if name in self._known else "*"
         found = self._below.get(kept)
         if found is None:
-            found = self._below[kept] = self._schemas.place(kept, self._properties(kept, count_work), count_work)
+            found = self._below[kept] = self._schemas.place(kept, self._properties(kept, worked), worked)
         return (found,)
 
-    def _properties(self, name: str, count_work: Callable[[int], None]) -> Iterator[tuple[Any, Any]]:
+    def _properties(self, name: str, worked: Callable[[int], None]) -> Iterator[tuple[Any, Any]]:
         for part, document in self._parts:
-            count_work(_PART_WORK)
+            worked(_PART_WORK)
             properties = _dict(part.get("properties"))
             if name in properties:
                 yield properties[name], document

@@ -13,7 +13,7 @@ _HASH_WORK = 4
 """The cost of hashing a byte (ns)."""
 
 
-def first_invalid_utf8_position(data: bytes, start: int, end: int, count_work: Callable[[int], None]) -> int | None:
+def first_not_utf8(data: bytes, start: int, end: int, worked: Callable[[int], None]) -> int | None:
     """Return the position of the first byte that is not UTF-8, or None."""
     view = memoryview(data)
     while start < end:
@@ -22,13 +22,11 @@ def first_invalid_utf8_position(data: bytes, start: int, end: int, count_work: C
             start += codecs.utf_8_decode(view[start:stop], "strict", stop == end)[1]
         except UnicodeDecodeError as error:
             return start + error.start
-        count_work(PIECE_BYTES)
+        worked(PIECE_BYTES)
     return None
 
 
-def replacement(
-    data: bytes, start: int, end: int, fields: FieldPolicy, count_work: Callable[[int], None]
-) -> bytes | None:
+def replacement(data: bytes, start: int, end: int, fields: FieldPolicy, worked: Callable[[int], None]) -> bytes | None:
     """Return the replacement for the UTF-8 string from `start` to `end`, or None if the string does not change.
 
     Raises UnicodeError if the bytes are not valid UTF-8.
@@ -38,21 +36,19 @@ def replacement(
         text.decode()
         new = fields.replaced((text,))
         return None if new == text else new
-    if first_invalid_utf8_position(data, start, end, count_work) is not None:
+    if first_not_utf8(data, start, end, worked) is not None:
         raise UnicodeError
-    new = fields.replaced(_pieces(data, start, end, count_work))
+    new = fields.replaced(_pieces(data, start, end, worked))
     return None if len(new) == end - start and data[start:end] == new else new
 
 
-def _pieces(data: bytes, start: int, end: int, count_work: Callable[[int], None]) -> Iterator[bytes]:
+def _pieces(data: bytes, start: int, end: int, worked: Callable[[int], None]) -> Iterator[bytes]:
     for at in range(start, end, PIECE_BYTES):
         yield data[at : min(at + PIECE_BYTES, end)]
-        count_work(_HASH_WORK * PIECE_BYTES)
+        worked(_HASH_WORK * PIECE_BYTES)
 
 
-def decode_name(
-    data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], count_work: Callable[[int], None]
-) -> str:
+def name_in(data: bytes, start: int, end: int, nodes: tuple[FieldPlace, ...], worked: Callable[[int], None]) -> str:
     """Return the UTF-8 name from `start` to `end`.
 
     If it is longer than all names of the places, returns only its beginning. Raises UnicodeError if the bytes are not
@@ -60,7 +56,7 @@ def decode_name(
     """
     if end - start <= PIECE_BYTES:
         return data[start:end].decode()
-    if first_invalid_utf8_position(data, start, end, count_work) is not None:
+    if first_not_utf8(data, start, end, worked) is not None:
         raise UnicodeError
     return data[start : min(end, start + distinguishing_bytes(nodes))].decode(errors="ignore")
 

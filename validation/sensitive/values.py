@@ -27,13 +27,11 @@ class Values(Protocol):
     def is_slow(self) -> bool:
         """Return whether the work must never run on the event loop."""
 
-    def masked_value(
-        self, record: RuledRecord, count_work: Callable[[int], None], most_bytes: int
-    ) -> MaskedValue | None:
-        """Return the masked value, or None if nothing changes. `count_work` is called with the cost (ns) of each part.
+    def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
+        """Return the masked value, or None if nothing changes. `worked` is called with the cost (ns) of each part.
 
         `most_bytes` limits a masked value that is longer than the original. Raises Unmaskable, Outage, SchemaError,
-        BatchLimitExceeded and the errors of `count_work`.
+        OverLimit and the errors of `worked`.
         """
 
 
@@ -45,17 +43,15 @@ class JsonValues:
     def __init__(self, root: Nodes) -> None:
         self._root = root
 
-    def masked_value(
-        self, record: RuledRecord, count_work: Callable[[int], None], most_bytes: int
-    ) -> MaskedValue | None:
+    def masked(self, record: RuledRecord, worked: Callable[[int], None], most_bytes: int) -> MaskedValue | None:
         """Return the masked value, or None if nothing changes.
 
-        Raises Unmaskable, BatchLimitExceeded and the errors of `count_work`.
+        Raises Unmaskable, OverLimit and the errors of `worked`.
         """
         value = record.value
         if value is None:
             return None
-        writer = ValueWriter(value, most_bytes, count_work)
-        mask_json(value, _FRAMED_FROM if value[:1] == b"\0" else 0, self._root, writer, count_work)
-        data = writer.written_value()
+        writer = ValueWriter(value, most_bytes, worked)
+        mask_json(value, _FRAMED_FROM if value[:1] == b"\0" else 0, self._root, writer, worked)
+        data = writer.written()
         return None if data is None else MaskedValue(data, writer.names)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from sluicegate.protocol.records.codecs.decompression_budget import BatchLimitExceeded, PayloadLimit
+from sluicegate.protocol.records.codecs.decompression_budget import OverLimit, PayloadLimit
 from sluicegate.validation.sensitive.paths import FieldPolicy
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -22,19 +22,19 @@ class ValueWriter:
     the record's value. A value that is already longer may keep its size.
     """
 
-    def __init__(self, value: bytes, most_bytes: int, count_work: Callable[[int], None], beside: int = 0) -> None:
+    def __init__(self, value: bytes, most_bytes: int, worked: Callable[[int], None], beside: int = 0) -> None:
         self.names: set[str] = set()
         self._value = memoryview(value)
         self._limit = most_bytes
         self._most_bytes = max(most_bytes - beside, len(value))
-        self._worked = count_work
+        self._worked = worked
         self._out: bytearray | None = None
         self._copied = 0  # the output contains the value up to here
         self._growth = 0
         self._uncounted = 0
 
     def replace(self, start: int, end: int, new: bytes, fields: FieldPolicy) -> None:
-        """Write `new` instead of the bytes from `start` to `end`. Raises BatchLimitExceeded."""
+        """Write `new` instead of the bytes from `start` to `end`. Raises OverLimit."""
         self.names.add(fields.name)
         self._grow(len(new) - (end - start), end)
         if self._copied < start:
@@ -51,7 +51,7 @@ class ValueWriter:
     def end_part(self, around: Around, length_at: int, start: int, end: int, encode: Callable[[int], bytes]) -> None:
         """End a part that spans `start` to `end`. If it has changed, write its new length at `length_at`.
 
-        Raises BatchLimitExceeded.
+        Raises OverLimit.
         """
         inner = self._out
         if inner is None:
@@ -66,13 +66,13 @@ class ValueWriter:
         self._put(inner)
         self._copied = end
 
-    def written_value(self, before: bytes = b"", begin: int = 0) -> bytes | None:
-        """Return `before` and the output from `begin` on, or None if nothing has changed. Raises BatchLimitExceeded."""
+    def written(self, before: bytes = b"", begin: int = 0) -> bytes | None:
+        """Return `before` and the output from `begin` on, or None if nothing has changed. Raises OverLimit."""
         out = self._whole()
         return None if out is None else b"".join((before, memoryview(out)[begin:]))
 
     def is_same(self, other: "ValueWriter") -> bool:
-        """Return whether both outputs for the same value are equal. Raises BatchLimitExceeded."""
+        """Return whether both outputs for the same value are equal. Raises OverLimit."""
         return self._whole() == other._whole()
 
     def _whole(self) -> bytearray | None:
@@ -87,7 +87,7 @@ class ValueWriter:
         """Count the growth before allocating memory for it. `end` is the position at which the value continues."""
         self._growth += size
         if end + self._growth > self._most_bytes:
-            raise BatchLimitExceeded(PayloadLimit.WINDOW, self._limit)
+            raise OverLimit(PayloadLimit.WINDOW, self._limit)
 
     def _put(self, data: bytes | bytearray | memoryview) -> None:
         out = self._out

@@ -8,7 +8,7 @@ from math import prod
 from typing import Final
 
 from sluicegate.config.contracts.asyncapi.messages import KAFKA
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.protocol.topic_name import LEGAL_CHARACTERS, is_legal_topic_name
 
@@ -19,23 +19,23 @@ _MOST_NAMES = 100
 _LONGEST = 249
 
 
-def is_kafka_channel(references: References, channel: DocumentNode, is_version_2: bool) -> bool:
+def is_of_kafka(references: References, channel: DocumentNode, is_version_2: bool) -> bool:
     """Return whether a channel is a Kafka topic. Its servers determine this, or else its binding."""
-    servers = servers_of_channel(references, channel, is_version_2)
+    servers = servers_of(references, channel, is_version_2)
     if not servers:
         return _binding(references, channel) is not None
     return any(str(each.mapping().get("protocol", "")).lower() in _PROTOCOLS for each in servers)
 
 
-def servers_of_channel(references: References, channel: DocumentNode, is_version_2: bool) -> list[DocumentNode]:
+def servers_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[DocumentNode]:
     """Return the servers that a channel names, or else all servers. Raises Refused."""
     servers = dict(references.items(references.get(references.root, "servers")))
     given = references.get(channel, "servers")
     named = [] if given is None else given.list()
     unknown = next((each for each in named if is_version_2 and each.text() not in servers), None)
     if unknown is not None:
-        raise UnusableDocumentPart(unknown, "the document defines no such server")
-    chosen = [servers[each.text()] if is_version_2 else references.resolve_reference(each) for each in named]
+        raise Refused(unknown, "the document defines no such server")
+    chosen = [servers[each.text()] if is_version_2 else references.resolved(each) for each in named]
     return chosen or list(servers.values())
 
 
@@ -53,7 +53,7 @@ def topics_of_channel(
     elif is_version_2:
         where = DocumentNode(key, channel.source, channel.path)
     else:
-        address = references.resolve_reference(channel).get("address")
+        address = references.resolved(channel).get("address")
         if address is None:
             return []
         where = address
@@ -73,17 +73,15 @@ def _topics(references: References, channel: DocumentNode, where: DocumentNode) 
     literals = parts[::2]
     if len(address) > 10 * _LONGEST or not set("".join(literals)) <= set(LEGAL_CHARACTERS):
         words = "a topic name has at most 249 letters, digits, . _ -; set bindings.kafka.topic of the channel"
-        raise UnusableDocumentPart(where, f"{address[:300]} is not a valid topic name: {words}")
+        raise Refused(where, f"{address[:300]} is not a valid topic name: {words}")
     for each in (value for of_one in values for value in of_one or ()):
         if not set(each) <= set(LEGAL_CHARACTERS):
-            raise UnusableDocumentPart(
-                where, f"a parameter has the value {each[:100]}, which cannot be part of a topic name"
-            )
+            raise Refused(where, f"a parameter has the value {each[:100]}, which cannot be part of a topic name")
     if all(values) and prod(map(len, values)) <= _MOST_NAMES:
         for chosen in product(*values):
             name = "".join(f"{literal}{value}" for literal, value in zip(literals, (*chosen, ""), strict=True))
             if not is_legal_topic_name(name):
-                raise UnusableDocumentPart(where, f"{name[:300]} is not a valid topic name")
+                raise Refused(where, f"{name[:300]} is not a valid topic name")
             yield name
         return
     written = ("(" + "|".join(map(re.escape, of_one)) + ")" if of_one else _ANY_PART for of_one in values)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.media_types import JSON, parse_media_type, schema_language_of
+from sluicegate.config.contracts.asyncapi.media_types import JSON, language_of, media_type_of
 from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
-from sluicegate.config.contracts.asyncapi.text_checks import regular_expressions_of
+from sluicegate.config.contracts.asyncapi.text_checks import expressions_of
 from sluicegate.config.values.topic_pattern import regular_expression_of
 
 NoteAt = Callable[[DocumentNode, str, str], None]
@@ -76,7 +76,7 @@ def _plain(references: References, layer: DocumentNode, message: ChannelMessage,
     if not isinstance(layer.value, dict) or "schemaFormat" not in layer.value:
         return layer
     written = layer.at("schemaFormat").text()
-    if schema_language_of(parse_media_type(written)) != JSON:
+    if language_of(media_type_of(written)) != JSON:
         note(layer, f"headers of message {message.name}", f"schemas in {written[:100]} are not read for headers")
         return None
     return references.get(layer, "schema")
@@ -91,9 +91,9 @@ def _parts(references: References, schema: DocumentNode) -> Iterator[DocumentNod
         part = pending.pop()
         yield part
         several = part.get("allOf")
-        pending += [] if several is None else map(references.resolve_reference, several.list())
+        pending += [] if several is None else map(references.resolved, several.list())
     if pending:
-        raise UnusableDocumentPart(schema, f"headers combine more than {_MOST_PARTS} schemas")
+        raise Refused(schema, f"headers combine more than {_MOST_PARTS} schemas")
 
 
 def _required(part: DocumentNode) -> list[str]:
@@ -116,7 +116,7 @@ def _note_rest(part: DocumentNode, message: ChannelMessage, note: NoteAt) -> Non
 
 def _patterns(name: str, header: DocumentNode, message: ChannelMessage, note: NoteAt) -> Iterator[str]:
     schema = header.mapping()
-    for expression in regular_expressions_of(
+    for expression in expressions_of(
         schema, lambda what, why: note(header, f"{what} of header {name} of message {message.name}", why)
     ):
         try:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
-from sluicegate.config.contracts.asyncapi.references import REF, References, reference_target
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
+from sluicegate.config.contracts.asyncapi.references import REF, References, reference_in
 
 DRAFT_7: Final = "http://json-schema.org/draft-07/schema#"
 _DRAFTS: Final = {
@@ -36,7 +36,7 @@ _MOST_VALUES = 200_000
 NoteDiscriminator = Callable[[DocumentNode], None]
 
 
-def json_schema_draft_of(parameters: Mapping[str, str]) -> str | None:
+def draft_of(parameters: Mapping[str, str]) -> str | None:
     """Return `$schema` for the parameters of `application/schema+json`, or None if the version is unknown."""
     version = parameters.get("version", "draft-07").removeprefix("draft/")
     return _DRAFTS.get(version if version.startswith("draft-") else f"draft-{version}")
@@ -55,7 +55,7 @@ class SchemaWriter:
         self._keeps_siblings = False
         self._outermost = references.root
 
-    def any_of_schema(self, schemas: Sequence[DocumentNode], draft: str, note: NoteDiscriminator) -> dict[str, Any]:
+    def written(self, schemas: Sequence[DocumentNode], draft: str, note: NoteDiscriminator) -> dict[str, Any]:
         """Return a JSON Schema that accepts a value if any of the schemas accepts it.
 
         `note` is called with each `discriminator`, which has no effect on validation. Raises Refused.
@@ -63,10 +63,10 @@ class SchemaWriter:
         self._note = note
         self._outermost = schemas[0]
         self._names, self._definitions, self._pending = {}, {}, []
-        roots = [self._references.resolve_reference(schema) for schema in schemas]
+        roots = [self._references.resolved(schema) for schema in schemas]
         drafts = {self._draft_in(root, draft) for root in roots}
         if len(drafts) > 1:
-            raise UnusableDocumentPart(roots[-1], "the messages of a channel have JSON Schemas of different drafts")
+            raise Refused(roots[-1], "the messages of a channel have JSON Schemas of different drafts")
         chosen = drafts.pop()
         self._keeps_siblings = chosen in _WITH_SIBLINGS
         made = [self._schema(root, 0) for root in roots]
@@ -85,18 +85,18 @@ class SchemaWriter:
     def _schema(self, node: DocumentNode, depth: int) -> Any:
         self._count(node)
         if depth > _MOST_DEPTH:
-            raise UnusableDocumentPart(self._outermost, f"the schema is nested more than {_MOST_DEPTH} levels deep")
+            raise Refused(self._outermost, f"the schema is nested more than {_MOST_DEPTH} levels deep")
         if isinstance(node.value, bool):
             return node.value
         made: dict[str, Any] = {}
-        is_reference = reference_target(node) is not None
+        is_reference = reference_in(node) is not None
         if is_reference:
             made[REF] = f"#/{_DEFINITIONS}/{self._definition(node)}"
         for key, value in node.items() if self._keeps_siblings or not is_reference else ():
             if key in _UNUSED or (key == REF and is_reference):
                 continue
             if key in _DYNAMIC:
-                raise UnusableDocumentPart(value, f"{key} is not supported; write $ref")
+                raise Refused(value, f"{key} is not supported; write $ref")
             if key == "discriminator":
                 self._note(value)
             if key in _MAPS and isinstance(value.value, dict):
@@ -115,7 +115,7 @@ class SchemaWriter:
 
     def _definition(self, node: DocumentNode) -> str:
         """Return the name of the definition for a reference's target. Raises Refused."""
-        target = self._references.resolve_reference(node)
+        target = self._references.resolved(node)
         identity = (id(target.source), target.path)
         if identity not in self._names:
             shown = f"{target.path[-1] if target.path else 'file'}-{len(self._names) + 1}"
@@ -134,9 +134,7 @@ class SchemaWriter:
     def _count(self, node: DocumentNode) -> None:
         self._left -= 1
         if self._left < 0:
-            raise UnusableDocumentPart(
-                node, f"the schemas of the document have more than {_MOST_VALUES} values after references"
-            )
+            raise Refused(node, f"the schemas of the document have more than {_MOST_VALUES} values after references")
 
 
 def _ignore(_node: DocumentNode) -> None:

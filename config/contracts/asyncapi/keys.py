@@ -9,9 +9,9 @@ from sluicegate.config.contracts.asyncapi.json_schemas import DRAFT_7, SchemaWri
 from sluicegate.config.contracts.asyncapi.media_types import AVRO, JSON
 from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
 from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
-from sluicegate.config.contracts.asyncapi.payloads import NotValidated, RegistryUse, schema_keys
+from sluicegate.config.contracts.asyncapi.payloads import NotRead, RegistryUse, schema_keys
 from sluicegate.config.contracts.asyncapi.references import References
-from sluicegate.config.contracts.asyncapi.text_checks import cel_condition_of, single_type_of
+from sluicegate.config.contracts.asyncapi.text_checks import condition_of, kind_of
 
 KEY: Final = "key"
 _AVRO_TYPES: Final = frozenset({"record", "enum", "fixed", "map", "bytes", "int", "long", "float", "double"})
@@ -22,22 +22,22 @@ def key_rule(
 ) -> dict[str, Any] | None:
     """Return the keys of a rule for a message's key, or None if the document contains no schema for it.
 
-    Raises NotValidated and Refused.
+    Raises NotRead and Refused.
     """
     node = _binding_key(references, message)
     if node is None:
         return None
-    schema = references.resolve_reference(node)
+    schema = references.resolved(node)
     values = schema.mapping()
     if str(values.get("type")) in _AVRO_TYPES:
         return {KEY: {"required": True, "schema": schema_keys(references, node, AVRO, use, message.name)}}
     required = {} if _allows_null(values) else {"required": True}
-    kind = single_type_of(values)
+    kind = kind_of(values)
     if kind == "string":
         return _of_text(schema, required, message, note)
     if kind in ("object", "array"):
         text = json.dumps(
-            writer.any_of_schema(
+            writer.written(
                 [schema], DRAFT_7, lambda at: note(at, "discriminator of a key", "it does not choose the schema")
             ),
             ensure_ascii=False,
@@ -46,7 +46,7 @@ def key_rule(
     if required:
         note(schema, f"type of the key of message {message.name}", _why_not(kind))
         return {KEY: required}
-    raise NotValidated(_why_not(kind))
+    raise NotRead(_why_not(kind))
 
 
 def _why_not(kind: str | None) -> str:
@@ -56,7 +56,7 @@ def _why_not(kind: str | None) -> str:
 def _of_text(
     schema: DocumentNode, required: Mapping[str, Any], message: ChannelMessage, note: NoteAt
 ) -> dict[str, Any]:
-    condition = cel_condition_of(
+    condition = condition_of(
         schema.mapping(), KEY, lambda what, why: note(schema, f"{what} of the key of message {message.name}", why)
     )
     if condition is None:

@@ -30,14 +30,14 @@ class MediaType(NamedTuple):
     parameters: Mapping[str, str]
 
 
-def parse_media_type(text: str) -> MediaType:
+def media_type_of(text: str) -> MediaType:
     """Return the parts of a media type."""
     name, *parameters = (part.strip() for part in text.split(";"))
     pairs = (parameter.partition("=") for parameter in parameters)
     return MediaType(name.lower(), {key.strip().lower(): value.strip().strip('"') for key, _, value in pairs})
 
 
-def schema_language_of(schema_format: MediaType) -> str | None:
+def language_of(schema_format: MediaType) -> str | None:
     """Return a schema's language, or None if it is not JSON Schema, Avro or Protobuf."""
     name = schema_format.name
     for suffix in _SUFFIXES:
@@ -47,7 +47,7 @@ def schema_language_of(schema_format: MediaType) -> str | None:
 
 def data_format_of(content_type: str) -> str | None:
     """Return the format of data, or None if they are not JSON, binary Avro or Protobuf."""
-    name = parse_media_type(content_type).name
+    name = media_type_of(content_type).name
     if name in _OF_AVRO:
         return AVRO
     if name in _OF_PROTOBUF:

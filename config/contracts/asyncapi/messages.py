@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.files.source import Path
 
@@ -34,7 +34,7 @@ class ChannelMessage:
         found = (references.get(layer, key) for layer in self.layers)
         yield from (node for node in found if node is not None)
 
-    def kafka_binding_value(self, references: References, key: str) -> DocumentNode | None:
+    def of_kafka(self, references: References, key: str) -> DocumentNode | None:
         """Return the value of a key in the message's Kafka binding, with references resolved. Raises Refused."""
         for bindings in self.all(references, "bindings"):
             kafka = references.get(bindings, KAFKA)
@@ -43,14 +43,14 @@ class ChannelMessage:
         return None
 
 
-def messages_of_channel(references: References, channel: DocumentNode, is_version_2: bool) -> list[ChannelMessage]:
+def messages_of(references: References, channel: DocumentNode, is_version_2: bool) -> list[ChannelMessage]:
     """Return each of a channel's messages once. Raises Refused."""
     found: dict[tuple[int, Path], ChannelMessage] = {}
     named = _of_operations(references, channel) if is_version_2 else references.items(channel.get("messages"))
     for name, node in named:
         found.setdefault((id(node.source), node.path), _message(references, name, node, is_version_2))
         if len(found) > _MOST_MESSAGES:
-            raise UnusableDocumentPart(channel, f"the channel has more than {_MOST_MESSAGES} messages")
+            raise Refused(channel, f"the channel has more than {_MOST_MESSAGES} messages")
     return list(found.values())
 
 
@@ -68,7 +68,7 @@ def operations_by_channel(references: References) -> dict[tuple[int, Path], list
     return found
 
 
-def operations_of_version_2_channel(references: References, channel: DocumentNode) -> list[DocumentNode]:
+def operations_in(references: References, channel: DocumentNode) -> list[DocumentNode]:
     """Return the operations of a version 2 channel, and their traits. Raises Refused."""
     named = (references.get(channel, name) for name in _OPERATIONS)
     operations = [operation for operation in named if operation is not None]
@@ -85,7 +85,7 @@ def _of_operations(references: References, channel: DocumentNode) -> Iterator[tu
         several = message.get("oneOf")
         nodes: Sequence[DocumentNode] = [message] if several is None else several.list()
         for i, node in enumerate(nodes):
-            yield f"{operation}.{i + 1}" if len(nodes) > 1 else operation, references.resolve_reference(node)
+            yield f"{operation}.{i + 1}" if len(nodes) > 1 else operation, references.resolved(node)
 
 
 def _message(references: References, name: str, node: DocumentNode, is_version_2: bool) -> ChannelMessage:
@@ -103,5 +103,5 @@ def _traits(references: References, node: DocumentNode) -> list[DocumentNode]:
     if listed is None:
         return []
     if len(listed.list()) > _MOST_TRAITS:
-        raise UnusableDocumentPart(node, f"there are more than {_MOST_TRAITS} traits")
-    return [references.resolve_reference(trait) for trait in reversed(listed.list())]
+        raise Refused(node, f"there are more than {_MOST_TRAITS} traits")
+    return [references.resolved(trait) for trait in reversed(listed.list())]

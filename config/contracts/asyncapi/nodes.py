@@ -7,7 +7,7 @@ from typing import Any
 from sluicegate.config.files.source import Path, Problem, Source
 
 
-class UnusableDocumentPart(Exception):
+class Refused(Exception):
     """Raised for a part of a document that cannot be used."""
 
     def __init__(self, node: "DocumentNode", words: str) -> None:
@@ -40,7 +40,7 @@ class DocumentNode:
     def mapping(self) -> dict[str, Any]:
         """Return the value, which must be a mapping. Raises Refused."""
         if not isinstance(self.value, dict):
-            raise UnusableDocumentPart(self, "expected a mapping of keys to values")
+            raise Refused(self, "expected a mapping of keys to values")
         return self.value
 
     def items(self) -> Iterator[tuple[str, "DocumentNode"]]:
@@ -50,11 +50,11 @@ class DocumentNode:
     def list(self) -> "list[DocumentNode]":
         """Return the items of a list. Raises Refused."""
         if not isinstance(self.value, list):
-            raise UnusableDocumentPart(self, "expected a list")
+            raise Refused(self, "expected a list")
         return [self.at(i) for i in range(len(self.value))]
 
     def text(self) -> str:
         """Return the value, which must be a string. Raises Refused."""
         if not isinstance(self.value, str):
-            raise UnusableDocumentPart(self, "expected a text")
+            raise Refused(self, "expected a text")
         return self.value

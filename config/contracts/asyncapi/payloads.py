@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.json_schemas import DRAFT_7, json_schema_draft_of
+from sluicegate.config.contracts.asyncapi.json_schemas import DRAFT_7, draft_of
 from sluicegate.config.contracts.asyncapi.media_types import (
     ANY_BINARY,
     AVRO,
@@ -13,12 +13,12 @@ from sluicegate.config.contracts.asyncapi.media_types import (
     PROTOBUF,
     MediaType,
     data_format_of,
-    parse_media_type,
-    schema_language_of,
+    language_of,
+    media_type_of,
 )
 from sluicegate.config.contracts.asyncapi.messages import ChannelMessage
 from sluicegate.config.contracts.asyncapi.nodes import DocumentNode
-from sluicegate.config.contracts.asyncapi.protobuf_messages import top_level_message_names
+from sluicegate.config.contracts.asyncapi.protobuf_messages import messages_in
 from sluicegate.config.contracts.asyncapi.references import References
 
 _SCHEMA_FORMAT: Final = "schemaFormat"
@@ -30,7 +30,7 @@ _SUBJECTS: Final = {
 _AS_CONFLUENT: Final = frozenset({"confluent", "karapace"})
 
 
-class NotValidated(Exception):
+class NotRead(Exception):
     """Raised for a payload, header or key that nothing checks. The message is the reason."""
 
 
@@ -65,12 +65,12 @@ class RegistryUse:
     subject: str | None
 
     def envelope(self, language: str) -> dict[str, str]:
-        """Return the keys of `schema` for what precedes the data. Raises NotValidated."""
+        """Return the keys of `schema` for what precedes the data. Raises NotRead."""
         is_assumed = self.location is None and self.has_registry and language != JSON
         if self.location != "payload" and not is_assumed:
             return {}
         if self.encoding not in _AS_CONFLUENT:
-            raise NotValidated(f"schema ids encoded as {self.encoding[:100]} need registry in the item of contracts")
+            raise NotRead(f"schema ids encoded as {self.encoding[:100]} need registry in the item of contracts")
         return {"envelope": "confluent"}
 
 
@@ -85,17 +85,15 @@ def registry_use(
     return RegistryUse(name, location, url is not None, encoding.lower(), _SUBJECTS.get(strategy))
 
 
-def payload_validation_of(
-    references: References, message: ChannelMessage, use: RegistryUse, default_type: str | None
-) -> Payload:
+def payload_of(references: References, message: ChannelMessage, use: RegistryUse, default_type: str | None) -> Payload:
     """Return how a message's payload is validated.
 
-    `default_type` is the document's `defaultContentType`. Raises NotValidated and Refused.
+    `default_type` is the document's `defaultContentType`. Raises NotRead and Refused.
     """
     node, written = _schema_and_format(references, message)
-    language = schema_language_of(written)
+    language = language_of(written)
     if language is None:
-        raise NotValidated(f"schemas in {written.name[:100]} are not supported")
+        raise NotRead(f"schemas in {written.name[:100]} are not supported")
     return _checked_payload(
         references, message, node, (language, written), _data_format(references, message, language, default_type), use
     )
@@ -106,7 +104,7 @@ def schema_keys(
 ) -> dict[str, Any]:
     """Return the keys of a rule's `schema` for Avro or Protobuf. `name` is the message's name.
 
-    Raises NotValidated and Refused.
+    Raises NotRead and Refused.
     """
     if use.name is not None:
         subject = {} if use.subject is None else {"subject": use.subject}
@@ -114,8 +112,8 @@ def schema_keys(
     keys = use.envelope(language)
     if language == AVRO:
         return {"text": _avro_text(references, node), "format": AVRO, **keys}
-    file = references.referenced_file(node)
-    text = references.referenced_text(node, file) if file is not None else references.resolve_reference(node).text()
+    file = references.file_of(node)
+    text = references.text_of(node, file) if file is not None else references.resolved(node).text()
     message = _message_name(text, name)
     source = {"text": text} if file is None else {"file": str(file.absolute())}
     return {**source, "format": PROTOBUF, "message": message, **keys}
@@ -133,39 +131,37 @@ def _checked_payload(
     if language == data != JSON:
         ignored = None if use.name is None else f"records follow the schemas of the registry {use.name}"
         return Payload(schema_keys(references, node, language, use, message.name), ignored=ignored)
-    draft = json_schema_draft_of(written.parameters) if written.name.startswith("application/schema") else DRAFT_7
+    draft = draft_of(written.parameters) if written.name.startswith("application/schema") else DRAFT_7
     if language != JSON:
-        raise NotValidated(
+        raise NotRead(
             f"the schema is {language}, but contentType names another format: correct the message's contentType"
         )
     if draft is None:
-        raise NotValidated(f"JSON Schema of version {written.parameters['version'][:100]} is not known")
+        raise NotRead(f"JSON Schema of version {written.parameters['version'][:100]} is not known")
     if data == JSON:
         return Payload({"format": JSON, **use.envelope(JSON)}, node, draft)
     if use.name is None:
-        raise NotValidated(
-            f"set registry in the item of contracts: that registry has the {data} schemas of the records"
-        )
+        raise NotRead(f"set registry in the item of contracts: that registry has the {data} schemas of the records")
     return Payload(schema_keys(references, node, data, use, message.name), node, draft)
 
 
 def _schema_and_format(references: References, message: ChannelMessage) -> tuple[DocumentNode, MediaType]:
-    """Return the payload's schema, which may be a reference, and its format. Raises NotValidated."""
+    """Return the payload's schema, which may be a reference, and its format. Raises NotRead."""
     given = message.first(references, _SCHEMA_FORMAT)
     written = None if given is None else given.text()
     payload = message.node.mapping().get("payload")
     if payload is None:
-        raise NotValidated("the message has no payload")
+        raise NotRead("the message has no payload")
     node = message.node.at("payload")
-    is_reference = references.referenced_file(node) is not None and written is not None
-    value = None if is_reference else references.resolve_reference(node)
+    is_reference = references.file_of(node) is not None and written is not None
+    value = None if is_reference else references.resolved(node)
     if value is not None and isinstance(value.value, dict) and _SCHEMA_FORMAT in value.value:  # version 3
         written = value.at(_SCHEMA_FORMAT).text()
         inner = value.get("schema")
         if inner is None:
-            raise NotValidated("the payload has a schemaFormat but no schema")
+            raise NotRead("the payload has a schemaFormat but no schema")
         node = inner
-    return node, parse_media_type(written or "application/vnd.aai.asyncapi")
+    return node, media_type_of(written or "application/vnd.aai.asyncapi")
 
 
 def _data_format(references: References, message: ChannelMessage, language: str, default_type: str | None) -> str:
@@ -175,25 +171,25 @@ def _data_format(references: References, message: ChannelMessage, language: str,
         return language
     found = data_format_of(written)
     if found is None:
-        raise NotValidated(f"data of contentType {written[:100]} are not read")
+        raise NotRead(f"data of contentType {written[:100]} are not read")
     return found
 
 
 def _avro_text(references: References, node: DocumentNode) -> str:
-    file = references.referenced_file(node)
+    file = references.file_of(node)
     if file is not None:
-        return references.referenced_text(node, file)
-    return json.dumps(references.resolve_reference(node).value, ensure_ascii=False)
+        return references.text_of(node, file)
+    return json.dumps(references.resolved(node).value, ensure_ascii=False)
 
 
 def _message_name(text: str, name: str) -> str:
-    names = top_level_message_names(text)
+    names = messages_in(text)
     if len(names) == 1:
         return names[0]
     same = [each for each in names if each.rpartition(".")[2] == name or each == name]
     if len(same) != 1:
         shown = ", ".join(names[:5]) or "none"
-        raise NotValidated(f"the Protobuf source has {len(names)} messages ({shown[:200]}); none is named {name[:100]}")
+        raise NotRead(f"the Protobuf source has {len(names)} messages ({shown[:200]}); none is named {name[:100]}")
     return same[0]
 
 
@@ -209,5 +205,5 @@ def _of_servers(references: References, servers: list[DocumentNode]) -> tuple[st
 
 
 def _text_in(references: References, message: ChannelMessage, key: str) -> str | None:
-    found = message.kafka_binding_value(references, key)
+    found = message.of_kafka(references, key)
     return None if found is None else str(found.value)

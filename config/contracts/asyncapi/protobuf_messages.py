@@ -12,7 +12,7 @@ _PACKAGE: Final = "package"
 _MESSAGE: Final = "message"
 
 
-def top_level_message_names(text: str) -> list[str]:
+def messages_in(text: str) -> list[str]:
     """Return the full names of a Protobuf source's top-level messages, in order."""
     package = ""
     depth = 0

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from sluicegate.config.contracts.asyncapi.references import REF
-from sluicegate.config.files.source import Path, Problem, Source, dotted_path
+from sluicegate.config.files.source import Path, Problem, Source, dotted
 from sluicegate.config.values.extras import RULES_EXTRA
 
 VERSION_KEY: Final = "asyncapi"
@@ -25,7 +25,7 @@ _MOST_ERRORS = 20
 _MOST_CHARACTERS = 300
 
 
-def published_schema_problems(source: Source) -> Iterator[Problem]:
+def problems_in(source: Source) -> Iterator[Problem]:
     """Yield the errors that the published JSON Schema reports for a document: at most 20."""
     version = _VERSION.fullmatch(str(source.data[VERSION_KEY]))
     if version is None:
@@ -82,7 +82,7 @@ def _problems_of(source: Source, error: Any, version: str) -> Iterator[Problem]:
 
 
 def _problem(source: Source, path: Path, words: str) -> Problem:
-    return Problem(dotted_path(path), source.place_of(path), words)
+    return Problem(dotted(path), source.place_of(path), words)
 
 
 @cache

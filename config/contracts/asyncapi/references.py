@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 from urllib.parse import unquote
 
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
 from sluicegate.config.files.source import Source
 
 Read = Callable[[FilePath], Source]
@@ -52,36 +52,32 @@ class References:
         """Return the document as a whole."""
         return DocumentNode(self._root.data, self._root)
 
-    def resolve_reference(self, node: DocumentNode) -> DocumentNode:
+    def resolved(self, node: DocumentNode) -> DocumentNode:
         """Return the target of a node that is a reference, or else the node itself. Raises Refused."""
         for _ in range(_MOST_STEPS):
-            target = reference_target(node)
+            target = reference_in(node)
             if target is None:
                 return node
             node = self._target(node, target)
-        raise UnusableDocumentPart(node, f"a chain of more than {_MOST_STEPS} references")
+        raise Refused(node, f"a chain of more than {_MOST_STEPS} references")
 
     def get(self, node: DocumentNode, key: str) -> DocumentNode | None:
         """Return a key's value with references resolved, or None if it is missing or null. Raises Refused."""
-        found = self.resolve_reference(node).get(key)
-        return None if found is None else self.resolve_reference(found)
+        found = self.resolved(node).get(key)
+        return None if found is None else self.resolved(found)
 
     def items(self, node: DocumentNode | None) -> "list[tuple[str, DocumentNode]]":
         """Return a mapping's keys and values, with references resolved. Raises Refused."""
-        return (
-            []
-            if node is None
-            else [(key, self.resolve_reference(value)) for key, value in self.resolve_reference(node).items()]
-        )
+        return [] if node is None else [(key, self.resolved(value)) for key, value in self.resolved(node).items()]
 
-    def referenced_file(self, node: DocumentNode) -> FilePath | None:
+    def file_of(self, node: DocumentNode) -> FilePath | None:
         """Return the file that a reference without a fragment names, or None for any other node. Raises Refused."""
-        target = reference_target(node)
+        target = reference_in(node)
         if target is None or target.startswith("#") or "#" in target.rstrip("#"):
             return None
         return self._path_of(node, self._name_of(node, target.rstrip("#")))
 
-    def referenced_text(self, node: DocumentNode, file: FilePath) -> str:
+    def text_of(self, node: DocumentNode, file: FilePath) -> str:
         """Return the content of a file that the node names. Raises Refused."""
         known = self._texts.get(file)
         if known is not None:
@@ -91,32 +87,32 @@ class References:
         try:
             text = self._texts[file] = self._read_text(file).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise UnusableDocumentPart(node, f"{file} is not UTF-8") from None
+            raise Refused(node, f"{file} is not UTF-8") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise UnusableDocumentPart(node, f"{file} cannot be read: {reason}") from None
+            raise Refused(node, f"{file} cannot be read: {reason}") from None
         return text
 
     def _count_file(self, node: DocumentNode) -> None:
         if len(self._sources) + len(self._texts) > _MOST_FILES:
-            raise UnusableDocumentPart(node, f"the document refers to more than {_MOST_FILES} files")
+            raise Refused(node, f"the document refers to more than {_MOST_FILES} files")
 
     def _target(self, node: DocumentNode, target: str, depth: int = 0) -> DocumentNode:
         self._left -= 1
         if depth > _MOST_STEPS or self._left < 0:
-            raise UnusableDocumentPart(node, f"{target[:200]} resolves through too many references")
+            raise Refused(node, f"{target[:200]} resolves through too many references")
         name, _, fragment = target.partition("#")
         source = node.source if not name else self._source(node, self._name_of(node, name))
         found = DocumentNode(source.data, source)
         if fragment and not fragment.startswith("/"):
-            raise UnusableDocumentPart(node, f"{target[:200]} is not a JSON pointer; write #/components/…")
+            raise Refused(node, f"{target[:200]} is not a JSON pointer; write #/components/…")
         for part in fragment.split("/")[1:]:
             found = self._step(node, target, found, unquote(part).replace("~1", "/").replace("~0", "~"), depth)
         return found
 
     def _step(self, node: DocumentNode, target: str, found: DocumentNode, part: str, depth: int) -> DocumentNode:
         for _ in range(_MOST_STEPS):
-            inner = reference_target(found)
+            inner = reference_in(found)
             if inner is None or part in found.value:
                 break
             found = self._target(found, inner, depth + 1)
@@ -130,21 +126,19 @@ class References:
             and int(part) < len(value)
         ):
             return found.at(int(part))
-        raise UnusableDocumentPart(node, f"{target[:200]} cannot be resolved: there is no {part[:100]}")
+        raise Refused(node, f"{target[:200]} cannot be resolved: there is no {part[:100]}")
 
     def _name_of(self, node: DocumentNode, name: str) -> str:
         """Return the name of a file, relative to the document's folder. Raises Refused."""
         name = unquote(name)
         if name.startswith("//") or _SCHEME.match(name):
-            raise UnusableDocumentPart(node, f"{name[:200]} is not read from the network; save it beside the document")
+            raise Refused(node, f"{name[:200]} is not read from the network; save it beside the document")
         if self._read is None:
-            raise UnusableDocumentPart(node, f"{name[:200]} is another file, and this document has no folder")
+            raise Refused(node, f"{name[:200]} is another file, and this document has no folder")
         around = posixpath.dirname(self._names[id(node.source)])
         path = posixpath.normpath(posixpath.join(around, name))
         if "\0" in name or "\\" in name or posixpath.isabs(path) or path.split("/")[0] == "..":
-            raise UnusableDocumentPart(
-                node, f"{name[:200]} is outside the document's folder; only files in it and below are read"
-            )
+            raise Refused(node, f"{name[:200]} is outside the document's folder; only files in it and below are read")
         return path
 
     def _path_of(self, node: DocumentNode, name: str) -> FilePath:
@@ -152,11 +146,9 @@ class References:
         try:
             is_inside = self._real_path(path).is_relative_to(self._real_path(self._folder))
         except (OSError, ValueError) as error:
-            raise UnusableDocumentPart(
-                node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
-            ) from None
+            raise Refused(node, f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
         if not is_inside:
-            raise UnusableDocumentPart(node, f"{name[:200]} is a link to a file outside the document's folder")
+            raise Refused(node, f"{name[:200]} is a link to a file outside the document's folder")
         return path
 
     def _source(self, node: DocumentNode, name: str) -> Source:
@@ -167,13 +159,13 @@ class References:
         assert self._read is not None
         source = self._read(self._path_of(node, name))
         if source.problems:
-            raise UnusableDocumentPart(node, f"{name[:200]}: {source.problems[0]}")
+            raise Refused(node, f"{name[:200]}: {source.problems[0]}")
         self._names[id(source)] = name
         self._sources[name] = source
         return source
 
 
-def reference_target(node: DocumentNode) -> str | None:
+def reference_in(node: DocumentNode) -> str | None:
     """Return a reference's target, or None if the node is not a reference."""
     value: Any = node.value
     target = value.get(REF) if isinstance(value, dict) else None

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from sluicegate.config.files.yaml_nodes import InvalidYamlNode, check_tag
+from sluicegate.config.files.yaml_nodes import BadNode, check_tag
 
 _STANDARD: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset({"!", *(_STANDARD + kind for kind in ("bool", "int", "float", "null", "str", "timestamp"))})
@@ -26,7 +26,7 @@ _MOST_DIGITS = 1000
 
 
 def json_value_of(node: yaml.ScalarNode) -> Any:
-    """Return a scalar's value. Timestamps stay strings. Raises InvalidYamlNode."""
+    """Return a scalar's value. Timestamps stay strings. Raises BadNode."""
     check_tag(node, _TAGS)
     text = str(node.value)
     is_plain_text = node.tag == f"{_STANDARD}str" and node.style is not None
@@ -49,6 +49,6 @@ def _number(node: yaml.ScalarNode, text: str) -> Any:
     if _NUMBER.fullmatch(text):
         number = float(text)
         if not math.isfinite(number):
-            raise InvalidYamlNode(node, "a number that JSON does not have")
+            raise BadNode(node, "a number that JSON does not have")
         return number
     return text

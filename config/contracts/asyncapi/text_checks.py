@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.payloads import NotValidated
+from sluicegate.config.contracts.asyncapi.payloads import NotRead
 from sluicegate.config.values.topic_pattern import check_expression
 
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -28,7 +28,7 @@ Note = Callable[[str, str], None]
 """Receives a statement that has no effect, and the reason."""
 
 
-def single_type_of(schema: Mapping[str, Any]) -> str | None:
+def kind_of(schema: Mapping[str, Any]) -> str | None:
     """Return the only type of all non-null values, or None if the schema allows several types or any.
 
     Without `type`, the result is `string` if all listed values are strings, or if the only constraints are those for
@@ -45,12 +45,12 @@ def single_type_of(schema: Mapping[str, Any]) -> str | None:
     return "string" if is_of_text else None
 
 
-def regular_expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[str]:
+def expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[str]:
     """Yield regular expressions (RE2) for a value as a string. Each of them must match the whole string.
 
     `note` is called with each statement that has no effect.
     """
-    kind = single_type_of(schema)
+    kind = kind_of(schema)
     for key in sorted(schema.keys() - _TRANSLATED):
         if not key.startswith("x-"):
             note(key, "only single values are compared" if kind == "string" else "values are compared as text")
@@ -70,10 +70,10 @@ def regular_expressions_of(schema: Mapping[str, Any], note: Note) -> Iterator[st
         yield from _of_text(schema, note)
 
 
-def cel_condition_of(schema: Mapping[str, Any], variable: str, note: Note) -> str | None:
+def condition_of(schema: Mapping[str, Any], variable: str, note: Note) -> str | None:
     """Return a CEL expression that is true if a string matches the schema; None if every string matches.
 
-    `note` is called with each statement that has no effect. Raises NotValidated if the expression is too long.
+    `note` is called with each statement that has no effect. Raises NotRead if the expression is too long.
     """
     for key in sorted(schema.keys() - _TRANSLATED):
         if not key.startswith("x-"):
@@ -88,7 +88,7 @@ def cel_condition_of(schema: Mapping[str, Any], variable: str, note: Note) -> st
     parts += [f"{variable}.matches({_literal(expression)})" for expression in _patterns(schema, note, "^({})$")]
     made = " && ".join(parts)
     if len(made) > _MOST_CHARACTERS:
-        raise NotValidated(f"its conditions have more than {_MOST_CHARACTERS} characters")
+        raise NotRead(f"its conditions have more than {_MOST_CHARACTERS} characters")
     return made or None
 
 

@@ -5,23 +5,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from sluicegate.config.contracts.asyncapi.addresses import is_kafka_channel, servers_of_channel, topics_of_channel
+from sluicegate.config.contracts.asyncapi.addresses import is_of_kafka, servers_of, topics_of_channel
 from sluicegate.config.contracts.asyncapi.headers import common_checks, header_checks
 from sluicegate.config.contracts.asyncapi.json_schemas import SchemaWriter
 from sluicegate.config.contracts.asyncapi.keys import KEY, key_rule
 from sluicegate.config.contracts.asyncapi.messages import (
     KAFKA,
     ChannelMessage,
-    messages_of_channel,
+    messages_of,
     operations_by_channel,
-    operations_of_version_2_channel,
+    operations_in,
 )
-from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, UnusableDocumentPart
-from sluicegate.config.contracts.asyncapi.payloads import NotValidated, Payload, payload_validation_of, registry_use
+from sluicegate.config.contracts.asyncapi.nodes import DocumentNode, Refused
+from sluicegate.config.contracts.asyncapi.payloads import NotRead, Payload, payload_of, registry_use
 from sluicegate.config.contracts.asyncapi.published_schemas import VERSION_KEY
 from sluicegate.config.contracts.asyncapi.references import References
 from sluicegate.config.files.source import printable
-from sluicegate.config.values.contract import ContractRule, TopicContract, UncheckedStatement
+from sluicegate.config.values.contract import ContractRule, TopicContract, Unchecked
 
 _INFO = "info"
 _CONTACT = "contact"
@@ -38,9 +38,7 @@ _OF_OPERATIONS: Final = {
 }
 
 
-def asyncapi_topic_contracts(
-    references: References, file: FilePath, registry: str | None, mode: str
-) -> list[TopicContract]:
+def asyncapi_topics(references: References, file: FilePath, registry: str | None, mode: str) -> list[TopicContract]:
     """Return each topic in a document.
 
     Errors are reported in the `problems` of its source, and channels without a known address in its `remarks`.
@@ -51,14 +49,14 @@ def asyncapi_topic_contracts(
     try:
         document = _Document(references, file, registry, mode)
         channels = references.items(references.get(references.root, "channels"))
-    except UnusableDocumentPart as error:
+    except Refused as error:
         source.problems.append(error.problem)
         return []
     found: list[TopicContract] = []
     for key, channel in channels:
         try:
-            found += document.topic_contracts_of_channel(key, channel)
-        except UnusableDocumentPart as error:
+            found += document.topics_of(key, channel)
+        except Refused as error:
             if error.problem not in source.problems:  # several channels may use the same part
                 source.problems.append(error.problem)
             if len(source.problems) > _MOST_TOPICS:
@@ -87,15 +85,15 @@ class _Document:
         self._topics = 0
         self._operations = {} if self.is_version_2 else operations_by_channel(references)
 
-    def operations_of_channel(self, channel: DocumentNode) -> list[DocumentNode]:
+    def operations_of(self, channel: DocumentNode) -> list[DocumentNode]:
         """Return a channel's operations and their traits. Raises Refused."""
         if self.is_version_2:
-            return operations_of_version_2_channel(self.references, channel)
+            return operations_in(self.references, channel)
         return self._operations.get((id(channel.source), channel.path), [])
 
-    def topic_contracts_of_channel(self, key: str, channel: DocumentNode) -> Iterator[TopicContract]:
+    def topics_of(self, key: str, channel: DocumentNode) -> Iterator[TopicContract]:
         """Yield a channel's topics; none if it is not a Kafka topic. Raises Refused."""
-        if not is_kafka_channel(self.references, channel, self.is_version_2):
+        if not is_of_kafka(self.references, channel, self.is_version_2):
             return
         topics = topics_of_channel(self.references, channel, key, self.is_version_2)
         if not topics:
@@ -104,7 +102,7 @@ class _Document:
             return
         self._topics += len(topics)
         if self._topics > _MOST_TOPICS:
-            raise UnusableDocumentPart(channel, f"the document has more than {_MOST_TOPICS} topics")
+            raise Refused(channel, f"the document has more than {_MOST_TOPICS} topics")
         rules, unchecked = _Channel(self, channel).statements()
         for topic, where in topics:
             yield TopicContract(
@@ -130,11 +128,11 @@ class _Channel:
         self._references = document.references
         self._channel = channel
         self._rules: list[ContractRule] = []
-        self._unchecked: dict[UncheckedStatement, None] = {}
+        self._unchecked: dict[Unchecked, None] = {}
 
-    def statements(self) -> tuple[tuple[ContractRule, ...], tuple[UncheckedStatement, ...]]:
+    def statements(self) -> tuple[tuple[ContractRule, ...], tuple[Unchecked, ...]]:
         """Return the rules, and the statements that nothing checks. Raises Refused."""
-        messages = messages_of_channel(self._references, self._channel, self._document.is_version_2)
+        messages = messages_of(self._references, self._channel, self._document.is_version_2)
         if messages:
             self._add_payload(messages)
             self._add_headers(messages)
@@ -150,10 +148,8 @@ class _Channel:
         payloads: list[Payload] = []
         for message in messages:
             try:
-                payloads.append(
-                    payload_validation_of(self._references, message, self._use(message), self._document.default_type)
-                )
-            except NotValidated as reason:
+                payloads.append(payload_of(self._references, message, self._use(message), self._document.default_type))
+            except NotRead as reason:
                 self._note(message.node, f"payload of message {message.name}", str(reason))
         if len(payloads) < len(messages):
             for message in messages if payloads else ():
@@ -172,10 +168,10 @@ class _Channel:
         schemas = [each.schema for each in payloads if each.schema is not None]
         keys = dict(first.keys)
         if schemas:
-            any_of_schema = json.dumps(
-                self._document.writer.any_of_schema(schemas, first.draft, self._note_discriminator), ensure_ascii=False
+            written = json.dumps(
+                self._document.writer.written(schemas, first.draft, self._note_discriminator), ensure_ascii=False
             )
-            keys = {"json_schema" if "registry" in keys else "text": any_of_schema, **keys}
+            keys = {"json_schema" if "registry" in keys else "text": written, **keys}
         if len(messages) > 1:
             self._note_several(messages, bool(schemas))
         if first.ignored is not None:
@@ -206,7 +202,7 @@ class _Channel:
             try:
                 use = self._use(message)
                 rules.append(key_rule(self._references, message, use, self._document.writer, self._note))
-            except NotValidated as reason:
+            except NotRead as reason:
                 self._note(message.node, f"{KEY} of message {message.name}", str(reason))
                 rules.append(None)
         first = rules[0]
@@ -219,14 +215,14 @@ class _Channel:
                 self._note(message.node, f"{KEY} of message {message.name}", why)
 
     def _use(self, message: ChannelMessage) -> Any:
-        servers = servers_of_channel(self._references, self._channel, self._document.is_version_2)
+        servers = servers_of(self._references, self._channel, self._document.is_version_2)
         return registry_use(self._references, message, self._document.registry, servers)
 
     def _add(self, name: str, keys: dict[str, Any], node: DocumentNode) -> None:
         document = self._document
         document.characters += len(json.dumps(keys))
         if document.characters > _MOST_CHARACTERS:
-            raise UnusableDocumentPart(node, f"the rules of the document have more than {_MOST_CHARACTERS >> 20} MiB")
+            raise Refused(node, f"the rules of the document have more than {_MOST_CHARACTERS >> 20} MiB")
         same = sum(1 for rule in self._rules if rule.keys["name"].split("-")[0] == f"contract.{name}")
         full = f"contract.{name}" if same == 0 else f"contract.{name}-{same + 1}"
         mode = {} if document.mode == "reject" else {"mode": document.mode}
@@ -247,7 +243,7 @@ class _Channel:
             found = None if kafka is None else kafka.get(key)
             if found is not None:
                 self._note(found, f"{key} of channel {self._channel.path[-1]}", why)
-        for operation in self._document.operations_of_channel(self._channel):
+        for operation in self._document.operations_of(self._channel):
             self._note_operation(operation)
 
     def _note_operation(self, operation: DocumentNode) -> None:
@@ -262,7 +258,7 @@ class _Channel:
             self._note(reply, "reply of an operation", "requests and replies are not compared")
 
     def _note(self, node: DocumentNode, what: str, why: str) -> None:
-        self._unchecked[UncheckedStatement(what, why, node.place)] = None
+        self._unchecked[Unchecked(what, why, node.place)] = None
 
 
 def _kind_of(payload: Payload) -> tuple[object, ...]:

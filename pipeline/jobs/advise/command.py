@@ -16,13 +16,13 @@ from sluicegate.pipeline.commands.arguments import (
     SparkLog,
     TopicPatterns,
 )
-from sluicegate.pipeline.commands.policy_file import PolicyFile, load_optional_configuration, owners_by_topic
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     now_in_ms,
-    open_job_session,
     print_table,
     selected_topics,
+    session_for,
     show_json,
 )
 
@@ -47,26 +47,24 @@ def advise(
 ) -> None:
     """Recommend before.max and after.max for topics, with what each would reject, and print the configuration."""
     from sluicegate.pipeline.jobs.advise import report
-    from sluicegate.pipeline.jobs.advise.full_enforcement import enforcement_sentence, estimate_enforcement_effects
-    from sluicegate.pipeline.jobs.advise.job import YAML, advise_all_topics, build_summary, make_profile, read_profile
+    from sluicegate.pipeline.jobs.advise.full_enforcement import effect_of, enforcement_sentence
+    from sluicegate.pipeline.jobs.advise.job import YAML, advice_of, make_profile, read_profile, summary_of
     from sluicegate.pipeline.jobs.advise.report import conclusion
 
-    configuration = load_optional_configuration(policies)
+    configuration = configuration_in(policies)
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    topics = replace(topics, owners=owners_by_topic(configuration, topics.names))
-    with open_job_session("advise", topics, out, SparkOptions(master, spark_log)) as (spark, results):
-        results.delete_summary()
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
+    with session_for("advise", topics, out, SparkAt(master, spark_log)) as (spark, results):
+        results.forget_summary()
         now_ms = now_in_ms()
         profile_results = (
             read_profile(spark, topics, from_profile)
             if from_profile
             else make_profile(spark, topics, results, now_ms, AFTER_MAX_MS)
         )
-        advice = advise_all_topics(topics, profile_results, at_most)
-        summary, yaml = build_summary(advice, topics, at_most)
-        found = (
-            estimate_enforcement_effects(configuration, topics, profile_results) if configuration is not None else []
-        )
+        advice = advice_of(topics, profile_results, at_most)
+        summary, yaml = summary_of(advice, topics, at_most)
+        found = effect_of(configuration, topics, profile_results) if configuration is not None else []
         for each in found:
             summary["topics"][each.topic]["full_enforcement"] = each.as_json()
         results.write_text(YAML, yaml)

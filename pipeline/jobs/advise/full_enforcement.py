@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sluicegate.config.model import Config
-from sluicegate.pipeline.jobs.advise.job import BEHIND, BoundCount, bound_counts_in_profile
+from sluicegate.pipeline.jobs.advise.job import BEHIND, BoundCount, bounds_in
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
-from sluicegate.pipeline.jobs.audit.policies import Policies, policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.report.page import ReportSection, Table
-from sluicegate.pipeline.report.wording import duration_text, escape_controls, limit_rows
+from sluicegate.pipeline.report.wording import cut_rows, duration, printable
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.protocol.integers import LONG_MAX
@@ -45,11 +45,11 @@ class FullEnforcement:
         return {key: value for key, value in asdict(self).items() if key not in ("topic", "records")}
 
 
-def estimate_enforcement_effects(config: Config, topics: Topics, profile_results: Results) -> list[FullEnforcement]:
+def effect_of(config: Config, topics: Topics, profile_results: Results) -> list[FullEnforcement]:
     """Return the effect on each topic of a profile, given the file's policies and the cluster's settings."""
     settings = cluster_settings(topics)[0] if config.upstream.topic_settings else {}
-    bounds = bound_counts_in_profile(profile_results.read_summary()["topics"], topics.names)
-    return list(full_enforcement(policies_for_stored_records(config, settings), bounds))
+    bounds = bounds_in(profile_results.read_summary()["topics"], topics.names)
+    return list(full_enforcement(policies_of(config, settings), bounds))
 
 
 def full_enforcement(policies: Policies, bounds: Sequence[BoundCount]) -> Iterator[FullEnforcement]:
@@ -100,24 +100,20 @@ def enforcement_sentence(found: Sequence[FullEnforcement]) -> str:
     count = f"{most:,}" if least == most else f"{least:,} to {most:,}"
     return (
         f"Enforced for all clients, the configured bounds for timestamps would have rejected {count} of {records:,} "
-        f"records on {', '.join(escape_controls(each.topic) for each in found[:5])}"
-        f"{' and others' if found[5:] else ''}; "
+        f"records on {', '.join(printable(each.topic) for each in found[:5])}{' and others' if found[5:] else ''}; "
         "sluicegate-spark audit with the same file counts all other checks too."
     )
 
 
-def enforcement_section(found: Sequence[FullEnforcement]) -> ReportSection:
+def section_of(found: Sequence[FullEnforcement]) -> ReportSection:
     """Return the report's section about full enforcement."""
     worst = sorted(found, key=lambda each: (-each.rejected_at_most, each.topic))
-    shown, rest = limit_rows(worst, "summary.json")
+    shown, rest = cut_rows(worst, "summary.json")
     rows = [
         (
-            escape_controls(each.topic),
-            escape_controls(each.enforced_for),
-            *(
-                "none" if bound == LONG_MAX else duration_text(bound)
-                for bound in (each.before_max_ms, each.after_max_ms)
-            ),
+            printable(each.topic),
+            printable(each.enforced_for),
+            *("none" if bound == LONG_MAX else duration(bound) for bound in (each.before_max_ms, each.after_max_ms)),
             *(each.records, each.rejected_at_least, each.rejected_at_most),
         )
         for each in shown

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from sluicegate.pipeline.jobs.profile.cells import KAFKA_4_AFTER_MAX_MS
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind
 from sluicegate.pipeline.jobs.profile.job import profile
-from sluicegate.pipeline.jobs.repair.settings import read_topic_settings
-from sluicegate.pipeline.report.wording import duration_text
+from sluicegate.pipeline.jobs.repair.settings import settings_of
+from sluicegate.pipeline.report.wording import duration
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.results import SUMMARY, Results
 from sluicegate.pipeline.source.topics import Topics
@@ -49,7 +49,7 @@ class BoundCount:
 
 
 @dataclass(frozen=True, slots=True)
-class AdvisedLimit:
+class Limit:
     """A limit with the number of records that it would certainly have rejected, and at most (`rejected_at_most`).
 
     `bound_ms` is LONG_MAX if no bound fits.
@@ -68,9 +68,9 @@ class Advice:
 
     topic: str
     records: int
-    behind: AdvisedLimit
-    ahead: AdvisedLimit
-    kafka_4: AdvisedLimit
+    behind: Limit
+    ahead: Limit
+    kafka_4: Limit
     broker_sets_times: bool = False
 
 
@@ -90,10 +90,8 @@ def advise(bounds: Iterable[BoundCount], at_most: float, stamped: frozenset[str]
 
 
 def _no_limits(topic: str, records: int) -> Advice:
-    behind, ahead = (AdvisedLimit(side, LONG_MAX, 0, 0) for side in (BEHIND, AHEAD))
-    return Advice(
-        topic, records, behind, ahead, AdvisedLimit(AHEAD, KAFKA_4_AFTER_MAX_MS, 0, 0), broker_sets_times=True
-    )
+    behind, ahead = (Limit(side, LONG_MAX, 0, 0) for side in (BEHIND, AHEAD))
+    return Advice(topic, records, behind, ahead, Limit(AHEAD, KAFKA_4_AFTER_MAX_MS, 0, 0), broker_sets_times=True)
 
 
 def _advice(topic: str, bounds: Sequence[BoundCount], at_most: float) -> Advice:
@@ -103,18 +101,18 @@ def _advice(topic: str, bounds: Sequence[BoundCount], at_most: float) -> Advice:
         bounds[0].records,
         _tightest([b for b in bounds if b.side == BEHIND], at_most),
         _tightest([b for b in bounds if b.side == AHEAD], at_most),
-        AdvisedLimit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.valid_beyond, kafka_4.at_most),
+        Limit(AHEAD, kafka_4.bound_ms, kafka_4.beyond, kafka_4.valid_beyond, kafka_4.at_most),
     )
 
 
-def _tightest(bounds: Sequence[BoundCount], at_most: float) -> AdvisedLimit:
+def _tightest(bounds: Sequence[BoundCount], at_most: float) -> Limit:
     for bound in bounds:
         if bound.bound_ms >= _FINEST_MS and bound.valid_beyond <= at_most * bound.valid:
-            return AdvisedLimit(bound.side, bound.bound_ms, bound.beyond, bound.valid_beyond, bound.at_most)
-    return AdvisedLimit(bounds[0].side, LONG_MAX, 0, 0)
+            return Limit(bound.side, bound.bound_ms, bound.beyond, bound.valid_beyond, bound.at_most)
+    return Limit(bounds[0].side, LONG_MAX, 0, 0)
 
 
-def advised_configuration_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
+def as_yaml(advice: Sequence[Advice], bootstrap: Sequence[str]) -> str:
     """Return a complete configuration for `sluicegate check`. Its policies observe, so they reject nothing."""
     # A topic's name contains only letters, digits and . _ -, which are literals in a glob.
     topics = [
@@ -134,23 +132,21 @@ YAML = "sluicegate.yaml"
 _TIMESTAMP_TYPE, _LOG_APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 
 
-class ProfileMissing(PipelineError):
+class NoProfile(PipelineError):
     """Raised if the folder contains no profile of these topics. The message gives the reason."""
 
 
 def read_profile(spark: SparkSession, topics: Topics, folder: str) -> Results:
-    """Return the results of an earlier profile of the topics. Raises ProfileMissing."""
+    """Return the results of an earlier profile of the topics. Raises NoProfile."""
     results = Results(spark, folder)
     if not results.has(SUMMARY):
-        raise ProfileMissing(f"{folder} has no profile: {SUMMARY} is missing")
+        raise NoProfile(f"{folder} has no profile: {SUMMARY} is missing")
     profiled_topics = results.read_summary().get("topics", {})
     missing = set(topics.names) - profiled_topics.keys()
     if missing:
-        raise ProfileMissing(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
+        raise NoProfile(f"the profile in {folder} is not about {', '.join(sorted(missing))}")
     if any("damage_at_most" not in profiled_topics[name] for name in topics.names):
-        raise ProfileMissing(
-            f"the profile in {folder} was created by an earlier release, without ranges: create a new one"
-        )
+        raise NoProfile(f"the profile in {folder} was created by an earlier release, without ranges: create a new one")
     return results
 
 
@@ -161,14 +157,14 @@ def make_profile(spark: SparkSession, topics: Topics, out: Results, now_ms: int,
     return results
 
 
-def advise_all_topics(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
+def advice_of(topics: Topics, profile_results: Results, at_most: float) -> list[Advice]:
     """Return advice for each topic that has records."""
     found = profile_results.read_summary()["topics"]
     stamped = frozenset(name for name in topics.names if _is_stamped(topics, name, found[name]["producers"]))
-    return advise(bound_counts_in_profile(found, topics.names), at_most, stamped)
+    return advise(bounds_in(found, topics.names), at_most, stamped)
 
 
-def bound_counts_in_profile(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCount]:
+def bounds_in(profiled: Mapping[str, Any], names: Iterable[str]) -> list[BoundCount]:
     """Return the bounds in a profile's summary for all topics with records."""
     bounds: list[BoundCount] = []
     for name in names:
@@ -187,17 +183,14 @@ def bound_counts_in_profile(profiled: Mapping[str, Any], names: Iterable[str]) -
 def _is_stamped(topics: Topics, name: str, producers: list[dict[str, Any]]) -> bool:
     """Return whether the broker sets a topic's times, by its settings or, if they cannot be read, by its records."""
     try:
-        return (
-            read_topic_settings(AdminClient(topics.librdkafka_settings), name).values[_TIMESTAMP_TYPE]
-            == _LOG_APPEND_TIME
-        )
+        return settings_of(AdminClient(topics.for_librdkafka), name).values[_TIMESTAMP_TYPE] == _LOG_APPEND_TIME
     except KafkaException:
         return any(producer["timestamp_type"] == 1 for producer in producers)
 
 
-def build_summary(advice: list[Advice], topics: Topics, at_most: float) -> tuple[dict[str, Any], str]:
+def summary_of(advice: list[Advice], topics: Topics, at_most: float) -> tuple[dict[str, Any], str]:
     """Return the summary and the configuration."""
-    config = advised_configuration_yaml(advice, topics.bootstrap.split(","))
+    config = as_yaml(advice, topics.bootstrap.split(","))
     found = {
         each.topic: {
             "records": each.records,
@@ -218,8 +211,8 @@ def build_summary(advice: list[Advice], topics: Topics, at_most: float) -> tuple
     return {"job": "advise", "at_most": at_most, "topics": found, "yaml": config}, config
 
 
-def limit_in_words(limit: AdvisedLimit, broker_sets_times: bool) -> str:
+def limit_in_words(limit: Limit, broker_sets_times: bool) -> str:
     """Return the words that a table shows for a limit."""
     if broker_sets_times:
         return "none: the broker sets times"
-    return "no limit" if limit.bound_ms == LONG_MAX else duration_text(limit.bound_ms)
+    return "no limit" if limit.bound_ms == LONG_MAX else duration(limit.bound_ms)

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, enforcement_section
+from sluicegate.pipeline.jobs.advise.full_enforcement import FullEnforcement, section_of
 from sluicegate.pipeline.jobs.advise.job import Advice, limit_in_words
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import plot_share_beyond_bounds
+from sluicegate.pipeline.report.plots import share_beyond
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    duration_text,
-    limit_rows,
-    owner_sentence,
+    cut_rows,
+    duration,
+    owner_in_words,
     range_text,
     share_text,
 )
@@ -92,7 +92,7 @@ def _rows(advice: Sequence[Advice]) -> list[tuple[str | int, ...]]:
 
 def console_table(advice: list[Advice]) -> ConsoleTable:
     """Return the table that the command prints above the configuration."""
-    shown, rest = limit_rows(_most_rejected(advice), "summary.json")
+    shown, rest = cut_rows(_most_rejected(advice), "summary.json")
     return ConsoleTable("Tightest limits", _HEADS, _rows(shown), rest)
 
 
@@ -107,27 +107,25 @@ def write_report(
     """Write the report, with a plot for each topic with many rejections, and the configuration."""
     share = f"{100 * summary['at_most']:g} %"
     most = _most_rejected(advice)
-    shown, rest = limit_rows(most, "summary.json")
+    shown, rest = cut_rows(most, "summary.json")
     caption = f"The tightest limits that reject at most {share} of the valid records. {rest}".strip()
     left = f"The {WORST} topics with the largest rejected shares follow." if len(most) > WORST else ""
     sections = [ReportSection("Limits", left, tables=[Table(caption, _HEADS, _rows(shown))])]
     if found:
-        sections.append(enforcement_section(found))
+        sections.append(section_of(found))
     topics = profile_results.read_summary()["topics"]
     for each in most[:WORST]:
         its = topics[each.topic]["bounds"]
-        names = [duration_text(row["bound_ms"]) for row in its if row["side"] == "ahead"]
+        names = [duration(row["bound_ms"]) for row in its if row["side"] == "ahead"]
         series = {
             f"{side}{what}": [row[column] / each.records for row in its if row["side"] == side]
             for side in ("ahead", "behind")
             for what, column in (("", "beyond"), (", perhaps", "at_most"), (", valid records", "valid_beyond"))
         }
-        owner = owner_sentence(summary["topics"][each.topic])
+        owner = owner_in_words(summary["topics"][each.topic])
         sections.append(
             ReportSection(
-                each.topic,
-                owner,
-                plots=[plot_share_beyond_bounds(names, series, "Share of records that a limit rejects")],
+                each.topic, owner, plots=[share_beyond(names, series, "Share of records that a limit rejects")]
             )
         )
     sections.append(ReportSection("The configuration", "Check it with sluicegate check.", code=summary["yaml"]))

@@ -20,15 +20,15 @@ from sluicegate.pipeline.commands.arguments import (
     table_location_option,
 )
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
     selected_topics,
+    session_for,
     show_json,
 )
-from sluicegate.pipeline.runs.moments import APPEND, BadMoment, parse_moment
+from sluicegate.pipeline.runs.moments import APPEND, BadMoment, moment_from
 
 
 def audit(
@@ -70,30 +70,28 @@ def audit(
     from sluicegate.config.loading import ConfigError, load_file
     from sluicegate.pipeline.jobs.audit import report
     from sluicegate.pipeline.jobs.audit.job import run_audit
-    from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
-    from sluicegate.pipeline.jobs.parameters import parse_sample_count
-    from sluicegate.pipeline.runs.argument_checks import InvalidValue
-    from sluicegate.pipeline.runs.tables import open_tables
+    from sluicegate.pipeline.jobs.audit.policies import policies_of
+    from sluicegate.pipeline.jobs.parameters import samples_from
+    from sluicegate.pipeline.runs.argument_checks import UnfitValue
+    from sluicegate.pipeline.runs.tables import tables_in
     from sluicegate.validation.rules.rule import RuleUnusable
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)
     try:
-        as_of_ms = None if as_of == APPEND else parse_moment(as_of, now_ms)
+        as_of_ms = None if as_of == APPEND else moment_from(as_of, now_ms)
         loaded = load_file(policies, os.environ)
         configuration, contracts = loaded.config, loaded.source.contracts
         try:
-            kept_samples = parse_sample_count(samples)
-        except InvalidValue as error:
+            kept_samples = samples_from(samples)
+        except UnfitValue as error:
             exit_with_reason(f"--samples {samples}: expected {error}")
-        policies_for_stored_records(
-            configuration, {}
-        ).rulebook()  # if a rule cannot be built, this fails before Spark starts
+        policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
     except (BadMoment, ConfigError, RuleUnusable) as error:
         exit_with_reason(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with open_job_session("audit", topics, out, SparkOptions(master, spark_log), kept) as (spark, results):
-        keeper = open_tables(spark, kept) if kept is not None else None
+    with session_for("audit", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
         found = run_audit(
             spark, topics, results, configuration, contracts, now_ms, as_of_ms, kept_samples, events, keeper
         )

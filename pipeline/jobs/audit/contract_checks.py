@@ -12,9 +12,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract, contract_of_topic
+from sluicegate.config.values.contract import Metric, StoredCheck, TopicContract, contract_of
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.audit.values_as_json import decode_values_as_json
+from sluicegate.pipeline.jobs.audit.values_as_json import as_json
 from sluicegate.pipeline.source.topics import Topics
 
 _ROWS = "rows"
@@ -44,14 +44,14 @@ def check_contracts(
     """
     found = {}
     for name in topics.names:
-        contract = contract_of_topic(contracts, name)
+        contract = contract_of(contracts, name)
         if contract is not None:
             one = replace(topics, names=(name,), skip_unreadable=True)  # the audit reports unreadable batches itself
             registry = contract.registry if any(check.fields for check in contract.stored) else None
             columns = "value,timestamp" if registry is None else "value,timestamp,headers_binary"
             records = one.read(spark, "sluicegate", columns=columns).where("value is not null")
             if registry is not None:
-                records = decode_values_as_json(records, name, policies, registry)
+                records = as_json(records, name, policies, registry)
             found[name] = {
                 "file": str(contract.file),
                 "version": contract.version,

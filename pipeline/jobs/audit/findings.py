@@ -18,7 +18,7 @@ from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.record_batch import CODEC_MASK
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import rehearsed_bounds_in_order
+from sluicegate.validation.timestamps import bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import TIMED, BadRecord, Finding, Reason
@@ -82,7 +82,7 @@ class AppendTimeRange(NamedTuple):
         return first, first if is_dated else self.next_step_ms // HOUR_MS * HOUR_MS
 
 
-class UncertainRecordCount(NamedTuple):
+class UncertainRecords(NamedTuple):
     """The number of records whose times are out of bounds for only a part of the range."""
 
     reason: Reason
@@ -94,7 +94,7 @@ def bad_records(validated: ValidatedRequest) -> int:
     return max((finding.bad_count for _, finding in _findings_in(validated)), default=0)
 
 
-def time_violation_reason(validated: ValidatedRequest) -> Reason | None:
+def timed_reason(validated: ValidatedRequest) -> Reason | None:
     """Return the reason why the batch's times are out of bounds; None if they are within bounds."""
     for _, finding in _findings_in(validated):
         reasons = [finding.reason, *(bad.reason for bad in finding.bad_records)]
@@ -129,7 +129,7 @@ class AuditFindings:
         batch: StoredBatch,
         validated: ValidatedRequest,
         appended: AppendTimeRange,
-        perhaps: UncertainRecordCount | None = None,
+        perhaps: UncertainRecords | None = None,
     ) -> None:
         """Add a batch with its validation result, and the records that are `perhaps` bad too."""
         producer = _producer_of(batch, appended)
@@ -138,7 +138,7 @@ class AuditFindings:
         masked = validated.masked.get(PLACE)
         good = MASK if masked is not None else PERHAPS if may_be_bad else GOOD
         verdict = UNCHECKED if validated.waived else violations[0][0].value if violations else good
-        records = (0 if validated.waived else validated.record_count_of(PLACE)) or self._stored(batch)
+        records = (0 if validated.waived else validated.records_of(PLACE)) or self._stored(batch)
         bad = max((finding.bad_count for _, finding in violations), default=0 if masked is None else masked.count)
         _add(self._batches, (producer, verdict), 1, records, bad)
         found = [
@@ -165,7 +165,7 @@ class AuditFindings:
         if PLACE in validated.rehearsed:
             tried = validated.basis[PLACE].policy.rehearsed
             assert tried is not None
-            for bound, count in zip(rehearsed_bounds_in_order(tried), validated.rehearsed[PLACE], strict=True):
+            for bound, count in zip(bounds_of(tried), validated.rehearsed[PLACE], strict=True):
                 if count:
                     _add(self._rehearsed, (producer, bound.key, bound.max_ms), 1, records, count)
 

@@ -16,25 +16,25 @@ from pyspark.sql import functions as f
 
 from sluicegate.config.model import Config
 from sluicegate.config.values.contract import TopicContract
-from sluicegate.pipeline.commands.policy_file import owners_by_topic
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.jobs.audit import report
 from sluicegate.pipeline.jobs.audit.contract_checks import check_contracts
 from sluicegate.pipeline.jobs.audit.findings import ENCRYPTED, RowKind
-from sluicegate.pipeline.jobs.audit.partitions import validation_result_rows
-from sluicegate.pipeline.jobs.audit.policies import Policies, policies_for_stored_records, unaudited_policy_parts
+from sluicegate.pipeline.jobs.audit.partitions import validated_rows
+from sluicegate.pipeline.jobs.audit.policies import Policies, parts_left_out, policies_of
 from sluicegate.pipeline.jobs.audit.summary import topic_summary
-from sluicegate.pipeline.jobs.repair.settings import read_topic_settings
+from sluicegate.pipeline.jobs.repair.settings import settings_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import Tables, utc_day_of_ms
-from sluicegate.pipeline.runs.violation_events import has_current_schema_version, parse_event_line
+from sluicegate.pipeline.runs.tables import Tables, day_of
+from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
 from sluicegate.pipeline.source.chunks import join_ranges
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.topic_ids import topic_ids, write_topic_ids
+from sluicegate.pipeline.source.topic_ids import keep_topic_ids, topic_ids
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, cluster_settings_from
+from sluicegate.validation.cluster_settings import KEYS, ClusterSettings, settings_from
 from sluicegate.validation.outcome import Outcome
 
 _ALL = "cells"
@@ -63,12 +63,12 @@ def cluster_settings(topics: Topics) -> tuple[dict[str, ClusterSettings], list[s
 
     Also return a warning for each topic whose settings are unreadable.
     """
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     found, warnings = {}, []
     for name in topics.names:
         try:
-            values = read_topic_settings(admin, name).values
-            found[name] = cluster_settings_from({key: values.get(key) for key in KEYS})
+            values = settings_of(admin, name).values
+            found[name] = settings_from({key: values.get(key) for key in KEYS})
         except (KafkaException, ValueError) as error:
             details = error.args[0].str() if isinstance(error, KafkaException) else str(error)
             warnings.append(f"{name}: its settings cannot be read ({details}), so only the file's policies apply")
@@ -90,9 +90,9 @@ def audit(
     `as_of_ms` is the time against which everything is validated; None means each batch's append time. `samples` is the
     number of bad records to keep per kind and partition; None keeps all of them, which a replay requires.
     """
-    results.delete_summary()
+    results.forget_summary()
     options = source_options(topics.options)
-    rows_of_chunks = validation_result_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
+    rows_of_chunks = validated_rows(spark, options, topics.ranges(), policies, now_ms, as_of_ms, samples)
     cells = results.write_table(_ALL, rows_of_chunks)
     rows, encrypted = _kept(results, cells, samples), _encrypted(cells)
     results.remove(_ALL)
@@ -101,7 +101,7 @@ def audit(
         "left_out": list(topics.left_out),
         "read_at_ms": now_ms,
         "as_of_ms": as_of_ms,
-        "not_validated": unaudited_policy_parts(config),
+        "not_validated": parts_left_out(config),
         "lists_all": samples is None,
         "topics": {
             name: topic_summary({what: [row for row in its if row["topic"] == name] for what, its in rows.items()})
@@ -115,12 +115,12 @@ def audit(
 def _kept(results: Results, cells: DataFrame, samples: int | None) -> dict[RowKind, list[dict[str, Any]]]:
     """Write each table and return its part of the summary. These short jobs mostly wait, so they run in parallel."""
 
-    def write_rows_of_kind(what: RowKind) -> list[dict[str, Any]]:
+    def keep(what: RowKind) -> list[dict[str, Any]]:
         rows = _put_together(cells.where(f.col("what") == what.value), what, samples)
         return _summed_up(results.write_table(what.value, rows), what)
 
     with ThreadPoolExecutor(len(RowKind)) as writers:
-        return dict(zip(RowKind, writers.map(write_rows_of_kind, RowKind), strict=True))
+        return dict(zip(RowKind, writers.map(keep, RowKind), strict=True))
 
 
 def _encrypted(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
@@ -183,7 +183,7 @@ def _split(columns: str) -> list[str]:
 _KEYS = ("topic", "client_id", "mode", "outcome", "reason", "rule")
 
 
-def clients_with_violations(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+def clients_of(spark: SparkSession, path: str, topics: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
     """Return the numbers of batches and bad records, by topic, then by client, mode, reason and rule, largest first.
 
     `path` names the files with events (a file, a folder or a glob). Kafka does not store clients' names with records,
@@ -193,8 +193,8 @@ def clients_with_violations(spark: SparkSession, path: str, topics: tuple[str, .
     """
     events = (
         spark.read.text(path)
-        .select(parse_event_line("value").alias("event"))
-        .where(has_current_schema_version("event") & f.col("event.topic").isin(*topics))
+        .select(event_of_line("value").alias("event"))
+        .where(is_of_this_version("event") & f.col("event.topic").isin(*topics))
         .where(f.col("event.mode") != "rehearse")
         .where(f.col("event.outcome") != Outcome.RESEND.value)  # the batch is sent again and has another event
     )
@@ -262,32 +262,30 @@ def run_audit(
     clients' names; None adds none. If `tables` is not None, the tables are also kept there.
     """
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
-    policies = policies_for_stored_records(config, settings)
+    policies = policies_of(config, settings)
     if samples is None:
-        policies = policies.with_every_bad_record_described()
+        policies = policies.describing_all()
     ids = topic_ids(topics)
     summary = audit(spark, topics, results, config, policies, now_ms, as_of_ms, samples)
-    write_topic_ids(results, ids)
+    keep_topic_ids(results, ids)
     if events is not None:
-        for name, clients in clients_with_violations(spark, events, topics.names).items():
+        for name, clients in clients_of(spark, events, topics.names).items():
             summary["topics"][name]["clients"] = clients
     for name, checked in check_contracts(spark, topics, contracts, policies, now_ms).items():
         summary["topics"][name]["contract"] = checked
-    for name, owner in owners_by_topic(config, topics.names).items():
+    for name, owner in owners_of(config, topics.names).items():
         summary["topics"][name]["owner"] = owner
     report.write_report(results, summary)
     found = {what.value: results.read_table(what.value) for what in RowKind}
     if tables is not None:
-        save_audit_tables(tables, found, topics.names, now_ms)
+        keep_audit(tables, found, topics.names, now_ms)
     results.write_summary(summary)
     return Audit(summary, **found, warnings=(*warnings, *report.remarks(summary)))
 
 
-def save_audit_tables(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
+def keep_audit(tables: Tables, found: Mapping[str, DataFrame], topics: Sequence[str], read_at_ms: int) -> None:
     """Keep the tables as `audit_batches` and so on. Deleted ranges are stored under the day of the audit."""
     days = {"samples": f.col("appended_ms"), "missing": f.lit(read_at_ms)}
     for name, its in found.items():
         rows = its.drop("hour_until")
-        tables.replace(
-            f"audit_{name}", rows.withColumn("day", utc_day_of_ms(days.get(name, f.col("hour")))), "topic", topics
-        )
+        tables.replace(f"audit_{name}", rows.withColumn("day", day_of(days.get(name, f.col("hour")))), "topic", topics)

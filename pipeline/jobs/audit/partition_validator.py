@@ -23,7 +23,7 @@ from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, T
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME, RecordBatch, has_valid_crc
-from sluicegate.validation.dispositions.marks import remove_marks
+from sluicegate.validation.dispositions.marks import without_marks
 from sluicegate.validation.policy import Framing, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.request import validate_request
@@ -130,13 +130,13 @@ class PartitionValidator:
         request = ProduceRequest(frame, version, None, _ALL_REPLICAS, [topic])
         given_up = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            self._encrypted_counts.take_counts()
+            self._encrypted_counts.take()
             validated = self._validated(request, self._policy_of(batch), now_ms)
-            self.encrypted = self._encrypted_counts.take_counts()
+            self.encrypted = self._encrypted_counts.take()
             outage = _outage(validated)
             if outage is None:
                 for partition, latest in validated.times.values():
-                    self._previous.record_stored_timestamp(*partition, latest)  # the batch is stored
+                    self._previous.note_stored(*partition, latest)  # the batch is stored
                 return validated
             if time.monotonic() > given_up:
                 raise CannotBeValidated(
@@ -150,7 +150,7 @@ class PartitionValidator:
         records = memoryview(frame)
         if not has_valid_crc(records, RecordBatch(records, 0, len(frame))):
             return frame
-        found = remove_marks(records, self._limits, self._decompressor)
+        found = without_marks(records, self._limits, self._decompressor)
         return frame if found is None else bytearray(found)
 
     def _policy_of(self, batch: StoredBatch) -> TopicPolicy:

@@ -16,19 +16,19 @@ from sluicegate.pipeline.jobs.audit.findings import (
     DDL,
     AppendTimeRange,
     AuditFindings,
-    UncertainRecordCount,
+    UncertainRecords,
     bad_records,
-    time_violation_reason,
+    timed_reason,
 )
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator, depends_on_earlier_batches
 from sluicegate.pipeline.jobs.audit.policies import Policies
-from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from_json
-from sluicegate.pipeline.jobs.profile.reading import SCHEMA, TimestampReading, count_timestamps
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
+from sluicegate.pipeline.jobs.profile.reading import SCHEMA, Reading, count_timestamps
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions, read_chunk
 from sluicegate.pipeline.source.options import SourceOptions
-from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks, max_task_count
+from sluicegate.pipeline.source.tasks import begin_task, map_in_tasks, tasks_at_most
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.verdict import Reason
 
@@ -37,7 +37,7 @@ RangeOf = Callable[[StoredBatch], AppendTimeRange]
 _AFTER_ALL = 2**62
 
 
-def constant_append_range(moment_ms: int) -> RangeOf:
+def same_moment_for_all(moment_ms: int) -> RangeOf:
     """Return a function that returns the same time for all batches."""
     return lambda _batch: AppendTimeRange(moment_ms, moment_ms, moment_ms)
 
@@ -48,14 +48,14 @@ def append_time_lookup(times: AppendTimes) -> RangeOf:
     The range is the broker's time (LogAppendTime), or else the partition's range at the batch's offset.
     """
 
-    def append_range_of_batch(batch: StoredBatch) -> AppendTimeRange:
+    def append_range_of(batch: StoredBatch) -> AppendTimeRange:
         header = batch.header
         if header is not None and header.attributes & LOG_APPEND_TIME:
             return AppendTimeRange(header.max_timestamp, header.max_timestamp, header.max_timestamp)
         place = np.array([batch.last_offset], np.int64)
-        return AppendTimeRange(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step_times)))
+        return AppendTimeRange(*(int(find(place)[0]) for find in (times.earliest, times.latest, times.next_step)))
 
-    return append_range_of_batch
+    return append_range_of
 
 
 Rows = list[pa.RecordBatch]
@@ -63,7 +63,7 @@ _TIMES_DDL = "number int, append_times string"
 _TIMES = pa.schema([("number", pa.int32()), ("append_times", pa.string())])
 
 
-def validation_result_rows(
+def validated_rows(
     spark: SparkSession,
     options: SourceOptions,
     ranges: Sequence[OffsetRange],
@@ -76,9 +76,9 @@ def validation_result_rows(
 
     `as_of_ms` is the time (ms) against which everything is validated; None means each batch's append time.
     """
-    rulebook, partitions = policies.rulebook(), cut_ranges(ranges, max_task_count(spark))
+    rulebook, partitions = policies.rulebook(), cut_ranges(ranges, tasks_at_most(spark))
 
-    def chunks_to_validate(its: Sequence[Chunk]) -> Sequence[Chunk]:
+    def validated_in(its: Sequence[Chunk]) -> Sequence[Chunk]:
         whole = its[0].whole
         return (
             [Chunk(whole, whole.start, whole.end)]
@@ -91,9 +91,9 @@ def validation_result_rows(
 
     audit = _auditor(options, policies, samples)
     if as_of_ms is not None:
-        chunks = [chunk for its in partitions for chunk in chunks_to_validate(its)]
+        chunks = [chunk for its in partitions for chunk in validated_in(its)]
         return map_in_tasks(
-            spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, constant_append_range(as_of_ms)), DDL
+            spark, chunks, lambda chunk: chunk.size, lambda chunk: audit(chunk, same_moment_for_all(as_of_ms)), DDL
         )
     alone = [its[0] for its in partitions if len(its) == 1]
     large = [its for its in partitions if len(its) > 1]
@@ -106,7 +106,7 @@ def validation_result_rows(
     )
     if not large:
         return at_once
-    chunks = [chunk for its in large for chunk in chunks_to_validate(its)]
+    chunks = [chunk for its in large for chunk in validated_in(its)]
     times = map_partitions(
         spark,
         large,
@@ -115,7 +115,7 @@ def validation_result_rows(
         lambda whole, found: [_parts(_times(found, now_ms), whole, chunks)],
         _TIMES_DDL,
     )
-    dealt = times.repartition(min(len(chunks), max_task_count(spark)))
+    dealt = times.repartition(min(len(chunks), tasks_at_most(spark)))
     in_chunks = dealt.mapInArrow(lambda batches: _by_their_times(batches, chunks, audit), DDL)
     return at_once.union(in_chunks) if alone else in_chunks
 
@@ -126,16 +126,16 @@ def _auditor(options: SourceOptions, policies: Policies, samples: int | None) ->
         findings = AuditFindings(of, samples)
         validator = PartitionValidator(of, policies.rulebook(), policies.limits, policies.encrypted_counts())
 
-        def validate_and_count(batch: StoredBatch) -> None:
-            validate_and_add_batch(findings, validator, batch, range_of(batch))
+        def validate_and_add(batch: StoredBatch) -> None:
+            add_validated(findings, validator, batch, range_of(batch))
 
-        found: Rows = findings.table(read_chunk(options, chunk, validate_and_count)).to_batches()
+        found: Rows = findings.table(read_chunk(options, chunk, validate_and_add)).to_batches()
         return found
 
     return audit_chunk
 
 
-def validate_and_add_batch(
+def add_validated(
     findings: AuditFindings, validator: PartitionValidator, batch: StoredBatch, appended: AppendTimeRange
 ) -> None:
     """Validate a batch at both ends of its append range and add the result.
@@ -146,20 +146,20 @@ def validate_and_add_batch(
     validated = validator.validate(batch, appended.earliest_ms)
     findings.add_encrypted(validator.encrypted)
     is_range = appended.earliest_ms < appended.latest_ms and not validator.depends_on_earlier_batches
-    if is_range and time_violation_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
+    if is_range and timed_reason(validated) is Reason.TIMESTAMP_IN_FUTURE:
         certain = validator.validate(batch, appended.latest_ms)
-        perhaps = UncertainRecordCount(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_IN_FUTURE, bad_records(validated) - bad_records(certain))
         findings.add(batch, certain, appended, perhaps)
     elif is_range and validator.bounds_age:
         other = validator.validate(batch, appended.latest_ms)
-        perhaps = UncertainRecordCount(Reason.TIMESTAMP_TOO_OLD, bad_records(other) - bad_records(validated))
+        perhaps = UncertainRecords(Reason.TIMESTAMP_TOO_OLD, bad_records(other) - bad_records(validated))
         findings.add(batch, validated, appended, perhaps)
     else:
         findings.add(batch, validated, appended)
 
 
 def _times(found: pa.Table, now_ms: int) -> AppendTimes:
-    return append_times(TimestampReading.from_table(found).rows, now_ms)
+    return append_times(Reading.from_table(found).rows, now_ms)
 
 
 def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> pa.RecordBatch:
@@ -171,7 +171,7 @@ def _parts(times: AppendTimes, whole: OffsetRange, chunks: Sequence[Chunk]) -> p
 
 def _part(times: AppendTimes, chunk: Chunk) -> AppendTimes:
     """Return the ranges that date the chunk's batches; the last range may end after the chunk."""
-    return times.ranges_for_offsets(chunk.start, chunk.end if chunk.end < chunk.whole.end else _AFTER_ALL)
+    return times.part(chunk.start, chunk.end if chunk.end < chunk.whole.end else _AFTER_ALL)
 
 
 def _by_their_times(
@@ -180,4 +180,4 @@ def _by_their_times(
     begin_task()
     for batch in batches:
         for number, text in zip(*(batch[name].to_pylist() for name in _TIMES.names), strict=True):
-            yield from audit(chunks[number], append_time_lookup(append_times_from_json(json.loads(text))))
+            yield from audit(chunks[number], append_time_lookup(append_times_from(json.loads(text))))

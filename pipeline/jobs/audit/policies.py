@@ -18,7 +18,7 @@ from sluicegate.validation.from_keys import compile_policies
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 _ALL_OF_A_BATCH = 2**31 - 1  # the maximum number of records in a batch
 _REQUESTS = "rules about requests (requests): brokers do not store the client or the acks of a batch"
@@ -38,7 +38,7 @@ class EncryptedCounts(NoRegistryEvents):
     def count_encrypted(self, registry: str, part: str) -> None:
         self._counts[registry, part] += 1
 
-    def take_counts(self) -> Counter[tuple[str, str]]:
+    def take(self) -> Counter[tuple[str, str]]:
         """Return the counts since the last call."""
         counts, self._counts = self._counts, Counter()
         return counts
@@ -58,28 +58,26 @@ class Policies:
     def rulebook(self) -> Rulebook:
         """Return a new rulebook, because some rules have state that readings must not share. Raises RuleUnusable."""
         topics = [(topic.match, topic) for topic in self.topics]
-        file_policies = compile_policies(
-            self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor
-        )
-        return Rulebook(file_policies).with_settings(self.settings)
+        in_file = compile_policies(self.defaults, topics, maker=_schema_rules(self.registries)[0], floor=self.floor)
+        return Rulebook(in_file).with_settings(self.settings)
 
     def encrypted_counts(self) -> EncryptedCounts:
         """Return the counts of encrypted records that this process has validated with `rulebook`."""
         return _schema_rules(self.registries)[1]
 
-    def schema_rule_for_registry(self, registry: str) -> RequireRegisteredSchema:
+    def schema_of_records(self, registry: str) -> HasRegisteredSchema:
         """Return the rule that finds the schemas of values in one of the configuration's registries."""
-        found = _schema_rules(self.registries)[0].make_schema_rule(Schema(registry=registry), Side.VALUE)
-        assert isinstance(found, RequireRegisteredSchema)
+        found = _schema_rules(self.registries)[0].of_schema(Schema(registry=registry), Side.VALUE)
+        assert isinstance(found, HasRegisteredSchema)
         return found
 
-    def with_every_bad_record_described(self) -> "Policies":
+    def describing_all(self) -> "Policies":
         """Return the same policies, but with a description of every bad record in a batch."""
         return replace(self, limits=replace(self.limits, max_record_errors=_ALL_OF_A_BATCH))
 
 
-def policies_for_stored_records(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
-    """Return a configuration's policies without the rules about requests and clients; see `unaudited_policy_parts`."""
+def policies_of(config: Config, settings: Mapping[str, ClusterSettings]) -> Policies:
+    """Return a configuration's policies without the rules about requests and clients; see `parts_left_out`."""
     limits = config.limits
     return Policies(
         config.defaults,
@@ -96,7 +94,7 @@ def policies_for_stored_records(config: Config, settings: Mapping[str, ClusterSe
     )
 
 
-def unaudited_policy_parts(config: Config) -> list[str]:
+def parts_left_out(config: Config) -> list[str]:
     """Return a clause for each part of a configuration that stored records cannot violate or show."""
     gradual = any(keys.enforce is not None for keys in (config.defaults, *config.topics))
     parts = ((config.requests, _REQUESTS), (config.exempt, _EXEMPT), (gradual, _ENFORCE))

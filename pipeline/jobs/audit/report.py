@@ -4,12 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sluicegate.pipeline.jobs.audit.findings import VERDICTS
-from sluicegate.pipeline.jobs.audit.summary import (
-    finding_cause,
-    main_finding_sentence,
-    recommendation,
-    sort_topics_worst_first,
-)
+from sluicegate.pipeline.jobs.audit.summary import cause_of, first_line, recommendation, worst_first
 from sluicegate.pipeline.jobs.profile.report import producer_name
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
@@ -18,15 +13,15 @@ from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    duration_text,
-    escape_controls,
-    limit_rows,
-    moment_with_ms_text,
-    owner_sentence,
-    split_worst_rows,
+    cut_rows,
+    duration,
+    moment_and_ms,
+    owner_in_words,
+    printable,
+    worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
-from sluicegate.pipeline.source.topics import omitted_topic_warnings
+from sluicegate.pipeline.source.topics import left_out_warnings
 
 _SUMS = ("batches", "records", "bad_records")
 _COUNTS = ("batches", "records", "bad records")
@@ -46,15 +41,15 @@ _ENCRYPTED = {
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
     rows = [(name, *row) for name, topic in summary["topics"].items() for row in _findings(topic)]
-    shown, rest = limit_rows(rows, "summary.json")
+    shown, rest = cut_rows(rows, "summary.json")
     return ConsoleTable("Audit of stored records", ("topic", *_FOUND), shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     """Write the report: the finding and the recommendation, then the findings and samples of the worst topics."""
     topics = summary["topics"]
-    worst = sort_topics_worst_first(topics)
-    shown, rest = limit_rows(worst, "summary.json")
+    worst = worst_first(topics)
+    shown, rest = cut_rows(worst, "summary.json")
     rows = [(name, *(topics[name]["verdicts"][verdict]["records"] for verdict in VERDICTS)) for name in shown]
     records = Table(f"Records by the verdict on their batch. {rest}".strip(), ("topic", *VERDICTS), rows)
     affected = [name for name in worst if topics[name]["findings"] or topics[name]["rehearsed"]]
@@ -67,16 +62,14 @@ def write_report(results: Results, summary: Mapping[str, Any]) -> None:
     if summary["samples"]:
         sections.append(_samples(summary["samples"]))
     sections += [_contract(name, topic["contract"]) for name, topic in topics.items() if "contract" in topic]
-    lead = " ".join(
-        [_AT_REST, *(f"{line}." for line in (*omitted_topic_warnings(summary["left_out"]), *remarks(summary)))]
-    )
+    lead = " ".join([_AT_REST, *(f"{line}." for line in (*left_out_warnings(summary["left_out"]), *remarks(summary)))])
     title = "Audit of stored records"
     results.write_text(REPORT, page(title, conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all topics."""
-    return Conclusion(main_finding_sentence(summary["topics"]), recommendation(summary["topics"]))
+    return Conclusion(first_line(summary["topics"]), recommendation(summary["topics"]))
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
@@ -105,36 +98,34 @@ def _findings(topic: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [
         (
             row["verdict"],
-            escape_controls(finding_cause(row)),
+            printable(cause_of(row)),
             *(row[name] for name in _SUMS),
-            *(moment_with_ms_text(row[end]) for end in ("first_hour", "last_hour")),
+            *(moment_and_ms(row[end]) for end in ("first_hour", "last_hour")),
         )
         for row in topic["findings"]
     ]
 
 
 def _section(name: str, topic: Mapping[str, Any]) -> ReportSection:
-    shown, rest = limit_rows(_findings(topic), "summary.json")
+    shown, rest = cut_rows(_findings(topic), "summary.json")
     tables = [Table(rest or "Reasons, most records first", _FOUND, shown), _producers(topic["producers"])]
     if topic.get("clients"):
         tables.append(_clients(topic["clients"]))
     worst = topic["findings"][:WORST]
     series = {"records": [row["records"] for row in worst]}
-    plot = bar_plot(
-        [escape_controls(finding_cause(row)) for row in worst], series, "Records in bad batches by reason", "records"
-    )
-    return ReportSection(name, owner_sentence(topic), plots=[plot], tables=tables)
+    plot = bar_plot([printable(cause_of(row)) for row in worst], series, "Records in bad batches by reason", "records")
+    return ReportSection(name, owner_in_words(topic), plots=[plot], tables=tables)
 
 
 def _producers(producers: list[dict[str, Any]]) -> Table:
     affected = [producer for producer in producers if producer["reported"]]
-    worst, others = split_worst_rows(affected)
+    worst, others = worst_and_others(affected)
     rows: list[tuple[Any, ...]] = [
         (
             producer_name(producer),
             producer["records"],
             producer["reported"],
-            ", ".join(escape_controls(finding_cause(row)) for row in producer["findings"][:5]),
+            ", ".join(printable(cause_of(row)) for row in producer["findings"][:5]),
         )
         for producer in worst
     ]
@@ -146,12 +137,12 @@ def _producers(producers: list[dict[str, Any]]) -> Table:
 
 
 def _clients(clients: list[dict[str, Any]]) -> Table:
-    shown, rest = limit_rows(clients, "summary.json")
+    shown, rest = cut_rows(clients, "summary.json")
     rows = [
         (
-            escape_controls(row["client_id"] or "(no client id)"),
+            printable(row["client_id"] or "(no client id)"),
             row["mode"] if row["is_stored"] else f"{row['mode']} (not stored)",
-            escape_controls(finding_cause(row)),
+            printable(cause_of(row)),
             *(row[name] for name in _SUMS),
         )
         for row in shown
@@ -163,18 +154,18 @@ def _rehearsed(name: str, topic: Mapping[str, Any]) -> ReportSection:
     rows = []
     for row in topic["rehearsed"]:
         share = f"{100 * row['bad_records'] / topic['records']:.4g} %"
-        rows.append((row["key"], duration_text(row["max_ms"]), row["batches"], row["bad_records"], share))
+        rows.append((row["key"], duration(row["max_ms"]), row["batches"], row["bad_records"], share))
     heads = ("rehearsed bound", "value", "batches with violations", "rejected records", "share of records")
     return ReportSection(f"{name}: rehearsed bounds", tables=[Table("", heads, rows)])
 
 
 def _contract(name: str, contract: Mapping[str, Any]) -> ReportSection:
     rows = [
-        (escape_controls(check["check"]), _measured(check), "passed" if check["passed"] else "failed")
+        (printable(check["check"]), _measured(check), "passed" if check["passed"] else "failed")
         for check in contract["checks"]
     ]
-    rows += [(escape_controls(words), "", "not checked") for words in contract["not_checked"]]
-    shown, rest = limit_rows(rows, "summary.json")
+    rows += [(printable(words), "", "not checked") for words in contract["not_checked"]]
+    shown, rest = cut_rows(rows, "summary.json")
     return ReportSection(
         f"{name}: contract, version {contract['version']}", tables=[Table(rest, ("check", "found", ""), shown)]
     )
@@ -186,15 +177,15 @@ def _measured(check: Mapping[str, Any]) -> str:
 
 
 def _samples(samples: list[dict[str, Any]]) -> ReportSection:
-    shown, rest = limit_rows(samples, "the table samples")
+    shown, rest = cut_rows(samples, "the table samples")
     rows = [
         (
             f"{row['topic']}-{row['partition']}",
             str(row["offset"]),
-            "" if row["timestamp"] is None else moment_with_ms_text(row["timestamp"]),
-            moment_with_ms_text(row["appended_ms"]),
-            f"{row['verdict']}: {escape_controls(finding_cause(row))}",
-            escape_controls(row["diagnosis"]),
+            "" if row["timestamp"] is None else moment_and_ms(row["timestamp"]),
+            moment_and_ms(row["appended_ms"]),
+            f"{row['verdict']}: {printable(cause_of(row))}",
+            printable(row["diagnosis"]),
         )
         for row in shown
     ]

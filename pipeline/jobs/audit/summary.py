@@ -40,7 +40,7 @@ def topic_summary(rows: Mapping[RowKind, Rows]) -> dict[str, Any]:
     }
 
 
-def main_finding_sentence(topics: Mapping[str, Mapping[str, Any]]) -> str:
+def first_line(topics: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the finding in one sentence."""
     records = sum(topic["records"] for topic in topics.values())
     if records == 0:
@@ -80,22 +80,21 @@ def recommendation(topics: Mapping[str, Mapping[str, Any]]) -> str:
         return "The policies can be enforced: no stored record would have been rejected."
     name, row = worst
     return (
-        f"The main cause is {finding_cause(row)!r} on {name}: "
-        "check its samples and producers, fix the producer or change "
+        f"The main cause is {cause_of(row)!r} on {name}: check its samples and producers, fix the producer or change "
         f"the policy, then audit again. With mode: observe the proxy rejects nothing."
     )
 
 
-def sort_topics_worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the topics sorted by their number of records in bad batches, then by their number of records."""
 
-    def count_bad_records(name: str) -> int:
+    def reported_records(name: str) -> int:
         return sum(row["records"] for row in topics[name]["findings"])
 
-    return sorted(topics, key=lambda name: (-count_bad_records(name), -topics[name]["records"], name))
+    return sorted(topics, key=lambda name: (-reported_records(name), -topics[name]["records"], name))
 
 
-def finding_cause(row: Mapping[str, Any]) -> str:
+def cause_of(row: Mapping[str, Any]) -> str:
     """Return a finding's rule, or its reason."""
     cause = f"rule {row['rule']}" if row["rule"] else str(row["reason"])
     return f"{cause}, perhaps" if row.get("verdict") == PERHAPS else cause

@@ -15,14 +15,14 @@ from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.rule import Client, Outage, RuledRecord, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasEncryptedFields, HasJsonForm
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema
 
 _DDL: Final = "value binary, timestamp bigint, encrypted array<string>"
 _NOTHING: Final = b""
 _MOST_FORMS: Final = 100
 
 
-def decode_values_as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
+def as_json(records: DataFrame, topic: str, policies: Policies, registry: str) -> DataFrame:
     """Return the columns `value` as JSON, `timestamp`, and `encrypted`, the names of encrypted fields.
 
     A value that cannot be read becomes empty. A value that is encrypted as a whole becomes null. `records` contains the
@@ -36,7 +36,7 @@ def _written(
     topic: str, policies: Policies, registry: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     begin_task()
-    values = _Values(topic, policies.schema_rule_for_registry(registry))
+    values = _Values(topic, policies.schema_of_records(registry))
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("value", "headers_binary"))
         texts = [values.text(value, headers) for value, headers in zip(*columns, strict=True)]
@@ -48,7 +48,7 @@ def _written(
 class _Values:
     """Converts the values of one topic to JSON."""
 
-    def __init__(self, topic: str, schemas: RequireRegisteredSchema) -> None:
+    def __init__(self, topic: str, schemas: HasRegisteredSchema) -> None:
         self._topic = topic
         self._schemas = schemas
         self._client = Client("")
@@ -86,6 +86,6 @@ class _Values:
             if len(self._forms) >= _MOST_FORMS:
                 self._forms.clear()
             form = content.json_form() if isinstance(content, HasJsonForm) else None
-            names = sorted(content.encrypted_field_names) if isinstance(content, HasEncryptedFields) else []
+            names = sorted(content.encrypted_names) if isinstance(content, HasEncryptedFields) else []
             self._forms[content] = form, names
         return self._forms[content]

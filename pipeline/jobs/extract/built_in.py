@@ -35,7 +35,7 @@ class BuiltInExtractor:
     too_late: TooLate = TooLate.FAIL
 
     @property
-    def uses_record_timestamps(self) -> bool:
+    def reads_times(self) -> bool:
         """Return whether the extractor uses records' timestamps."""
         return self.name != "wallclock"
 
@@ -45,7 +45,7 @@ class BuiltInExtractor:
         Records with negative event times are skipped. Times after LATEST_MS remain only if `too_late` is NULL.
         `highest` is the highest time so far, or NO_TIME before the first record. Raises InvalidTimestamp.
         """
-        if not self.uses_record_timestamps:
+        if not self.reads_times:
             return np.full(len(times), now_ms, np.int64)
         negative, late = times < 0, times > LATEST_MS
         bad = negative & (self.name == "fail")

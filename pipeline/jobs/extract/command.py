@@ -17,12 +17,12 @@ from sluicegate.pipeline.commands.arguments import (
     TopicPatterns,
 )
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
     selected_topics,
+    session_for,
     show_json,
 )
 from sluicegate.pipeline.jobs.extract.extractors import TooLate
@@ -70,10 +70,10 @@ def extract(
     if extractor not in NAMES:
         exit_with_reason(f"unknown extractor {extractor!r}; expected one of {', '.join(NAMES)}")
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    with open_job_session("extract", topics, out, SparkOptions(master, spark_log), resume=_RESUME) as (spark, results):
+    with session_for("extract", topics, out, SparkAt(master, spark_log), resume=_RESUME) as (spark, results):
         asked = replace(topics, skip_unreadable=skip_unreadable, skip_missing=skip_missing)
         job.run(spark, asked, results, BuiltInExtractor(extractor, too_late), batch)
-        summary = job.build_summary(topics, results)
+        summary = job.summary_of(topics, results)
         report.write_report(results, summary, extractor, now_in_ms())
         results.write_summary(summary)
         if as_json:

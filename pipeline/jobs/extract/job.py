@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.extract.parquet_files import (
     output_folder,
     write_chunk,
 )
-from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress, read_progress
+from sluicegate.pipeline.jobs.extract.progress import ExtractProgress, PartitionProgress, progress_in
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.results import BadFolder, Results
@@ -34,7 +34,7 @@ class DifferentExtraction(PipelineError):
     """Raised if the folder contains records of other topics or of another extractor. The message names them."""
 
 
-class UnreadRecordsMissing(PipelineError):
+class RecordsMissing(PipelineError):
     """Raised if records after those of the last run no longer exist. The message gives topic, partition and offsets."""
 
 
@@ -43,24 +43,24 @@ def run(
 ) -> None:
     """Process all records that exist now, without repeating the batches of earlier runs.
 
-    Raises DifferentExtraction, BadFolder, and, unless the topics' `skip_missing` is set, UnreadRecordsMissing.
+    Raises DifferentExtraction, BadFolder, and, unless the topics' `skip_missing` is set, RecordsMissing.
     """
     folder = _output_folder(spark, results)
     _begin(topics, results, extractor)
     with topics.cluster() as cluster:
         now = log_states(cluster, Subscription(topics.names), must_exist=True)
-    progress, lost = read_progress(results).adjusted_to_log(now)
+    progress, lost = progress_in(results).resumed(now)
     if lost and not topics.skip_missing:
-        raise UnreadRecordsMissing(
+        raise RecordsMissing(
             f"{results.path('')}: {'; '.join(lost)}. Use another --out, or --skip-missing to continue with the records "
             f"that exist and to list the missing ones in summary.json"
         )
     if lost:
-        progress.save(results)
+        progress.keep(results)
     there = topics.ranges()
-    while wanted := progress.next_batch_ranges(there, offsets_a_batch):
-        progress = progress.after_batch(_write(spark, topics, results, folder, extractor, progress, wanted))
-        progress.save(results)
+    while wanted := progress.next_ranges(there, offsets_a_batch):
+        progress = progress.after(_write(spark, topics, results, folder, extractor, progress, wanted))
+        progress.keep(results)
 
 
 def _output_folder(spark: SparkSession, results: Results) -> OutputFolder:
@@ -82,7 +82,7 @@ def _begin(topics: Topics, results: Results, extractor: BuiltInExtractor) -> Non
     arguments = {"topics": sorted(topics.names), "extractor": extractor.name} | kept
     if results.has(_BEGUN):
         begun = json.loads(results.read_text(_BEGUN))
-        if begun != arguments and not read_progress(results).has_no_batch:
+        if begun != arguments and not progress_in(results).is_none:
             late = f" and --too-late {begun['too_late']}" if "too_late" in begun else ""
             raise DifferentExtraction(
                 f"{results.path('')} has records of {', '.join(begun['topics'])} by the extractor "
@@ -107,9 +107,9 @@ def _write(
     records, skipped = f"{RECORDS}/{batch}", f"{SKIPPED}/{batch}"
     for left_behind in (records, skipped):
         results.remove(left_behind)
-    chunks = [ExtractChunk(each, progress.progress_of_partition(each.of, each.start).highest) for each in wanted]
+    chunks = [ExtractChunk(each, progress.progress_of(each.of, each.start).highest) for each in wanted]
     options = source_options(topics.options | {"columns": COLUMNS})
-    work = partial(write_chunk, options, extractor, folder.child(records), folder.child(skipped))
+    work = partial(write_chunk, options, extractor, folder.within(records), folder.within(skipped))
     rows = map_in_tasks(spark, chunks, lambda chunk: chunk.wanted.size, work, DDL).collect()
     ends = {each.of: each.end for each in wanted}
     places = {TopicPartition(row.topic, row.partition): row for row in rows}
@@ -119,7 +119,7 @@ def _write(
     }
 
 
-def build_summary(topics: Topics, results: Results) -> dict[str, Any]:
+def summary_of(topics: Topics, results: Results) -> dict[str, Any]:
     """Return the numbers of records, of skipped records and of records too late for Spark.
 
     The numbers are by topic and partition, over all runs.
@@ -127,10 +127,10 @@ def build_summary(topics: Topics, results: Results) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: {"records": 0, "skipped": 0, "too_late": 0, "partitions": {}} for name in topics.names
     }
-    for partition, reached in read_progress(results).of.items():
+    for partition, reached in progress_in(results).of.items():
         counts = {"records": reached.records, "skipped": reached.skipped, "too_late": reached.too_late}
         topic = found[partition.topic]
         topic["partitions"][str(partition.partition)] = counts
         for name, count in counts.items():
             topic[name] += count
-    return {"job": "extract", "topics": found, "missing": list(read_progress(results).missing)}
+    return {"job": "extract", "topics": found, "missing": list(progress_in(results).missing)}

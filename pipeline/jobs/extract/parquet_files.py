@@ -38,7 +38,7 @@ class OutputFolder:
     uri: str
     s3: dict[str, str | bool | float] = field(default_factory=dict, repr=False)
 
-    def child(self, name: str) -> "OutputFolder":
+    def within(self, name: str) -> "OutputFolder":
         """Return a folder or file in this folder."""
         return OutputFolder(f"{self.uri.rstrip('/')}/{name}", self.s3)
 
@@ -133,7 +133,7 @@ def _written(
 ) -> Iterator[pa.RecordBatch]:
     of, highest, counts = chunk.wanted.of, chunk.highest, [0, 0, 0]
     name = file_name(of)
-    with _File(records.child(name)) as kept, _File(skipped.child(name)) as left_out:
+    with _File(records.within(name)) as kept, _File(skipped.within(name)) as left_out:
         for rows in read_rows(options, chunk.wanted):
             offsets, times = _numbers(rows, "offset"), _numbers(rows, "timestamp")
             found = extractor.event_times(of, offsets, times, highest, time.time_ns() // 1_000_000)
@@ -147,7 +147,7 @@ def _written(
             kept.add(whole)
             counts[0] += whole.num_rows
             counts[1] += rows.num_rows - whole.num_rows
-            counts[2] += int((times > LATEST_MS).sum()) if extractor.uses_record_timestamps else 0
+            counts[2] += int((times > LATEST_MS).sum()) if extractor.reads_times else 0
     columns = ([of.topic], [of.partition], *([count] for count in counts), [highest])
     kinds = (pa.string(), pa.int32(), *[pa.int64()] * 4)
     arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.wording import Conclusion, count_text, limit_rows, share_text
+from sluicegate.pipeline.report.wording import Conclusion, count_text, cut_rows, share_text
 from sluicegate.pipeline.runs.results import REPORT, Results
 
 
@@ -50,13 +50,13 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str, int, int, int]]:
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
-    shown, rest = limit_rows(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     return ConsoleTable("Records with event time", _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], extractor: str, now_ms: int) -> None:
     """Write the report with counts by topic and partition."""
-    shown, rest = limit_rows(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     section = ReportSection("Partitions", tables=[Table(rest, _HEADS, shown)])
     about = "The counts include all runs that wrote to this folder."
     results.write_text(REPORT, page("Event time", conclusion(summary, extractor), about, [section], now_ms))

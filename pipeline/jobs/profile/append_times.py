@@ -30,9 +30,9 @@ ranges. The truth is within the range, with these exceptions:
 - Errors within `step_ms`, which is a minute (or, for a partition that spans more than a month, a 50,000th of its span).
 
 **Hours.** A record is dated to the hour only if its range by the partition's own times is no longer than an hour. This
-range is from `earliest` to the next step (`next_step_times`), which includes the steps of the opposite explanation, in
-which being ahead costs three times. Constant, repeated and contradictory times cannot date records to the hour. Copied
-and backfilled topics show the hours of the records' own times, and reports describe them as such.
+range is from `earliest` to the next step (`next_step`), which includes the steps of the opposite explanation, in which
+being ahead costs three times. Constant, repeated and contradictory times cannot date records to the hour. Copied and
+backfilled topics show the hours of the records' own times, and reports describe them as such.
 """
 
 from dataclasses import dataclass, replace
@@ -95,7 +95,7 @@ class AppendTimes:
         always = (np.zeros(1, np.int64), np.full(1, earliest_ms, np.int64))
         return cls(*always, *(_NOTHING,) * 4, until_ms, _MINUTE_MS)
 
-    def without_hour_estimates(self) -> "AppendTimes":
+    def without_hours(self) -> "AppendTimes":
         """Return the ranges without the fields that only hours need."""
         return replace(self, likely_offsets=_NOTHING, likely=_NOTHING)
 
@@ -109,7 +109,7 @@ class AppendTimes:
         bounds = np.append(self.known, self.until_ms)
         return np.asarray(bounds[np.searchsorted(self.known_offsets, places, side="left")])
 
-    def next_step_times(self, places: Int64s) -> Int64s:
+    def next_step(self, places: Int64s) -> Int64s:
         """Return the next step of either explanation, whichever is later, but at most the upper bound."""
         found = self.earliest(places)
         for offsets, times in ((self.offsets, self.times), (self.likely_offsets, self.likely)):
@@ -119,12 +119,12 @@ class AppendTimes:
         later: Int64s = np.minimum(found, self.latest(places))
         return later
 
-    def clip_to_times(self, after_ms: int, until_ms: int) -> "AppendTimes":
+    def within(self, after_ms: int, until_ms: int) -> "AppendTimes":
         """Return the ranges under the condition that all records were appended between two times."""
         clipped = {name: np.clip(getattr(self, name), after_ms, until_ms) for name in ("times", "known", "likely")}
         return replace(self, **clipped, until_ms=until_ms)
 
-    def ranges_for_offsets(self, first: int, end: int) -> "AppendTimes":
+    def part(self, first: int, end: int) -> "AppendTimes":
         """Return the part of the ranges that the offsets [first, end) need."""
         steps, likely = (_around(offsets, first, end) for offsets in (self.offsets, self.likely_offsets))
         begin = int(np.searchsorted(self.known_offsets, first, side="left"))
@@ -153,7 +153,7 @@ class AppendTimes:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """Return the ranges in the form that `append_times_from_json` reads."""
+        """Return the ranges in the form that `append_times_from` reads."""
         arrays = {name: getattr(self, name).tolist() for name in _ARRAYS}
         return arrays | {"until_ms": self.until_ms, "step_ms": self.step_ms}
 
@@ -167,7 +167,7 @@ def _around(offsets: Int64s, first: int, end: int) -> slice:
     return slice(low, int(np.searchsorted(offsets, end - 1, side="right")) + 1)
 
 
-def append_times_from_json(value: dict[str, Any]) -> AppendTimes:
+def append_times_from(value: dict[str, Any]) -> AppendTimes:
     """Return the ranges from the form that `AppendTimes.as_json` returns."""
     arrays = {name: np.array(value[name], np.int64) for name in _ARRAYS}
     return AppendTimes(**arrays, until_ms=value["until_ms"], step_ms=value["step_ms"])

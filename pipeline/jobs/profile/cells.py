@@ -14,7 +14,7 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     assess_timestamps,
 )
 from sluicegate.pipeline.jobs.profile.kinds import LikelyUnits
-from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, TimestampReading, unreadable_row
+from sluicegate.pipeline.jobs.profile.reading import NOTE_TYPES, Reading, unreadable_row
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.protocol.records.record_batch import NO_TIMESTAMP
 
@@ -67,21 +67,21 @@ _SIDES = {
 _STEPS = np.array([0, *LADDER_MS], np.int64)
 
 
-def profile_cells(
+def cells_of(
     wanted: OffsetRange,
-    reading: TimestampReading,
+    reading: Reading,
     now_ms: int,
     after_max_ms: int,
     before_max_ms: int | None,
-    reread_range: ReadAgain | None = None,
+    read_again: ReadAgain | None = None,
 ) -> pa.Table:
     """Return a partition's counts as cells, and a row without records for each deleted or unreadable range.
 
-    For `reread_range` see `assess_timestamps`.
+    For `read_again` see `assess_timestamps`.
     """
     times = append_times(reading.rows, now_ms)
-    cells = aggregate_rows(
-        assess_timestamps(reading.rows, times, after_max_ms, before_max_ms, reread_range), now_ms, after_max_ms
+    cells = aggregated_rows(
+        assess_timestamps(reading.rows, times, after_max_ms, before_max_ms, read_again), now_ms, after_max_ms
     )
     where = {"topic": wanted.of.topic, "partition": wanted.of.partition}
     notes = [where | {"missing_from": first, "missing_to": end - 1} for first, end in reading.missing]
@@ -89,7 +89,7 @@ def profile_cells(
     return pa.concat_tables([cells, pa.Table.from_pylist(notes, _NO_CELLS)], promote_options="default")
 
 
-def aggregate_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
+def aggregated_rows(rows: pa.Table, now_ms: int, after_max_ms: int) -> pa.Table:
     """Aggregate assessed rows by `KEYS`.
 
     `likely_unit` is the unit in which implausible and future times were perhaps written, or null.

@@ -31,7 +31,7 @@ class Clock:
     times: NDArray[np.int64]
 
     @classmethod
-    def with_constant_time(cls, time_ms: int) -> "Clock":
+    def fixed_at(cls, time_ms: int) -> "Clock":
         """Return a clock that always shows the same time."""
         return cls(np.zeros(1, np.int64), np.full(1, time_ms, np.int64))
 
@@ -50,12 +50,12 @@ def simplify_clock(clock: Clock, tolerance_ms: int) -> Clock:
     points = list(zip(clock.offsets.tolist(), clock.times.tolist(), strict=True))
     kept, line = [0], _Line(points[0], tolerance_ms)
     for place, point in enumerate(points[1:], 1):
-        if line.accepts_point(point):
+        if line.takes(point):
             continue
         if kept[-1] != place - 1:
             kept.append(place - 1)
             line = _Line(points[place - 1], tolerance_ms)
-            if line.accepts_point(point):
+            if line.takes(point):
                 continue
         kept.append(place)
         line = _Line(point, tolerance_ms)
@@ -72,7 +72,7 @@ class _Line:
         self._tolerance = tolerance_ms
         self._least, self._most = -math.inf, math.inf
 
-    def accepts_point(self, point: tuple[int, int]) -> bool:
+    def takes(self, point: tuple[int, int]) -> bool:
         """Return whether the line can end at the point."""
         run, rise = point[0] - self._start[0], point[1] - self._start[1]
         if run == 0:
@@ -84,7 +84,7 @@ class _Line:
         return True
 
 
-def estimate_clock(
+def clock_of(
     first_offsets: NDArray[np.int64],
     last_offsets: NDArray[np.int64],
     earliest: NDArray[np.int64],

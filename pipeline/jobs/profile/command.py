@@ -20,16 +20,16 @@ from sluicegate.pipeline.commands.arguments import (
     SparkLog,
     TablesAt,
     TopicPatterns,
-    parse_epoch_option,
+    epoch_ms_of,
     table_location_option,
 )
-from sluicegate.pipeline.commands.policy_file import PolicyFile, load_optional_configuration, owners_by_topic
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     now_in_ms,
-    open_job_session,
     print_table,
     selected_topics,
+    session_for,
     show_json,
 )
 
@@ -60,16 +60,16 @@ def profile(
     from sluicegate.pipeline.jobs.profile import report
     from sluicegate.pipeline.jobs.profile.job import run_profile
     from sluicegate.pipeline.jobs.profile.report import conclusion
-    from sluicegate.pipeline.runs.tables import open_tables
+    from sluicegate.pipeline.runs.tables import tables_in
 
     now_ms = now_in_ms()
     kept = table_location_option(tables, form)
-    epoch_ms = parse_epoch_option(epoch, now_ms)
-    configuration = load_optional_configuration(policies)
+    epoch_ms = epoch_ms_of(epoch, now_ms)
+    configuration = configuration_in(policies)
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    topics = replace(topics, owners=owners_by_topic(configuration, topics.names))
-    with open_job_session("profile", topics, out, SparkOptions(master, spark_log), kept) as (spark, results):
-        keeper = open_tables(spark, kept) if kept is not None else None
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
+    with session_for("profile", topics, out, SparkAt(master, spark_log), kept) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
         found = run_profile(spark, topics, results, now_ms, after_max_ms, before_max_ms, epoch_ms, keeper)
         for line in found.warnings:
             typer.echo(f"warning: {line}", err=True)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.append_times import HOUR_MS, AppendTimes, TimestampDoubt, saturating_subtract
-from sluicegate.pipeline.jobs.profile.clock import Clock, estimate_clock
+from sluicegate.pipeline.jobs.profile.clock import Clock, clock_of
 from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
 from sluicegate.pipeline.jobs.profile.timestamp_counts import DOUBTS_FROM, DoubtsOf
 from sluicegate.pipeline.source.chunks import BLOCK_OFFSETS
@@ -77,7 +77,7 @@ def assess_timestamps(
     times: AppendTimes,
     after_max_ms: int,
     before_max_ms: int | None,
-    reread_range: ReadAgain | None = None,
+    read_again: ReadAgain | None = None,
 ) -> pa.Table:
     """Add columns to each row of a partition's counts.
 
@@ -88,15 +88,15 @@ def assess_timestamps(
     If a bound divides a row, the row is read again and divided, if possible. Otherwise the middle of the row decides.
     """
     bounds = (after_max_ms, before_max_ms)
-    rows = _divided(rows, times, bounds, reread_range)
+    rows = _divided(rows, times, bounds, read_again)
     earliest, latest, first, last = (
         rows[name].to_numpy() for name in ("earliest", "latest", "first_place", "last_place")
     )
     kinds, stamped = rows["kind"].to_numpy().astype(np.int32), _is_by_broker(rows)
-    if reread_range is None:
+    if read_again is None:
         _add_doubts(kinds, stamped, times.doubts(earliest // 2 + latest // 2, last, *bounds))
     begun, ended, until, step = (
-        times.earliest(first), times.earliest(last), times.latest(last), times.next_step_times(last),
+        times.earliest(first), times.earliest(last), times.latest(last), times.next_step(last),
     )  # fmt: skip
     begun, ended, step = np.where(stamped, (earliest, latest, latest), (begun, ended, step))
     hour = (begun + (ended - begun) // 2) // HOUR_MS * HOUR_MS
@@ -122,10 +122,10 @@ def _add_doubts(kinds: NDArray[np.int32], stamped: NDArray[np.bool_], doubts: ND
 
 
 def _divided(
-    rows: pa.Table, times: AppendTimes, bounds: tuple[int, int | None], reread_range: ReadAgain | None
+    rows: pa.Table, times: AppendTimes, bounds: tuple[int, int | None], read_again: ReadAgain | None
 ) -> pa.Table:
     """Return rows with one doubt each. Their kinds are above `DOUBTS_FROM`."""
-    if reread_range is None or not len(rows):
+    if read_again is None or not len(rows):
         return rows
     corners = [
         times.doubts(rows[time].to_numpy(), rows[place].to_numpy(), *bounds)
@@ -141,7 +141,7 @@ def _divided(
     kept = [rows.filter(pa.array(~np.isin(blocks, again)))]
     for first, end in _runs(again):
         start, stop = (block * BLOCK_OFFSETS for block in (first, end))
-        kept.append(reread_range(start, stop, lambda found, place: _doubts_at(times, found, place, bounds)))
+        kept.append(read_again(start, stop, lambda found, place: _doubts_at(times, found, place, bounds)))
     return pa.concat_tables(kept)
 
 
@@ -168,4 +168,4 @@ def partition_clock(rows: pa.Table, now_ms: int) -> Clock | None:
     plausible = is_plausible_time(kinds)
     first, last, weights = (rows[name].to_numpy()[plausible] for name in ("first_offset", "last_offset", "records"))
     earliest, latest = (in_milliseconds(rows[name].to_numpy(), kinds)[plausible] for name in ("earliest", "latest"))
-    return estimate_clock(first, last, earliest, latest, weights, now_ms)
+    return clock_of(first, last, earliest, latest, weights, now_ms)

@@ -13,23 +13,23 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.profile import reading, report
-from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, profile_cells
+from sluicegate.pipeline.jobs.profile.cells import DDL, HOURS, IS_CELL, LADDER_MS, SUMS, cells_of
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     POSSIBLE_CODES,
     VALID_TIMESTAMP,
     InvalidTimestampKind,
     UncertainTimestampKind,
 )
-from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, TimestampReading, count_timestamps, make_range_rereader
+from sluicegate.pipeline.jobs.profile.reading import UNREADABLE, Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import Tables, utc_day_of_ms
+from sluicegate.pipeline.runs.tables import Tables, day_of
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.tasks import max_task_count
+from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.units import plausible_range
 
@@ -37,7 +37,7 @@ _MOST_PRODUCERS = 5_000
 """The limit for one topic; a summary with this number of producers has a size of one megabyte."""
 
 
-def limit_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
+def with_fewer_producers(cells: DataFrame, columns: Sequence[str]) -> tuple[DataFrame, dict[str, int]]:
     """Set `columns` to null for the producers beyond a topic's limit, and return their number by topic.
 
     The producers with the most invalid timestamps are kept, then those with the most records.
@@ -79,13 +79,13 @@ def read_cells(
         return count_timestamps(options, chunk, now_ms, epoch_ms)
 
     def assess_partition(whole: OffsetRange, found: pa.Table) -> list[pa.RecordBatch]:
-        again = make_range_rereader(options, whole, now_ms, epoch_ms)
-        rows: list[pa.RecordBatch] = profile_cells(
-            whole, TimestampReading.from_table(found), now_ms, after_max_ms, before_max_ms, again
+        again = reader_again(options, whole, now_ms, epoch_ms)
+        rows: list[pa.RecordBatch] = cells_of(
+            whole, Reading.from_table(found), now_ms, after_max_ms, before_max_ms, again
         ).to_batches()
         return rows
 
-    partitions = cut_ranges(topics.ranges(), max_task_count(spark))
+    partitions = cut_ranges(topics.ranges(), tasks_at_most(spark))
     return map_partitions(spark, partitions, count_timestamps_of_chunk, reading.SCHEMA, assess_partition, DDL)
 
 
@@ -102,11 +102,11 @@ def profile(
 
     `epoch_ms` of None means ten years before now.
     """
-    results.delete_summary()
+    results.forget_summary()
     found = results.write_table(HOURS, read_cells(spark, topics, now_ms, after_max_ms, before_max_ms, epoch_ms))
     missing = [row.asDict() for row in found.where("missing_from IS NOT NULL").select("topic", *_GONE).collect()]
     broken = [row.asDict() for row in found.where("reason IS NOT NULL").select("topic", *_UNREADABLE).collect()]
-    held, left_out = limit_producers(found.where(IS_CELL), _OF_PRODUCER)
+    held, left_out = with_fewer_producers(found.where(IS_CELL), _OF_PRODUCER)
     rows = (
         held.withColumn("is_dated", f.col("hour") == f.col("hour_until"))
         .groupBy("topic", *_OF_PRODUCER, "damage", *_DISTANCES, "likely_unit", "is_dated")
@@ -243,7 +243,7 @@ def run_profile(
     report.write_report(results, summary)
     hours = results.read_table(HOURS)
     if tables is not None:
-        save_profile_table(tables, hours, topics.names)
+        keep_profile(tables, hours, topics.names)
     results.write_summary(summary)
     return Profile(
         summary, hours, (*report.deleted_range_sentences(summary), *report.unreadable_range_sentences(summary))
@@ -261,7 +261,7 @@ _NOT_KEPT = (
 )
 
 
-def save_profile_table(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
+def keep_profile(tables: Tables, hours: DataFrame, topics: Sequence[str]) -> None:
     """Keep the table as `profile_hours`, without the columns that only concern one profile."""
-    rows = hours.where(IS_CELL).drop(*_NOT_KEPT).withColumn("day", utc_day_of_ms(f.col("hour")))
+    rows = hours.where(IS_CELL).drop(*_NOT_KEPT).withColumn("day", day_of(f.col("hour")))
     tables.replace("profile_hours", rows, "topic", topics)

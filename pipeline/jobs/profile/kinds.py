@@ -58,7 +58,7 @@ class TimestampKinds:
             *((_EARLIEST_MS * per, below[kind] - 1) for kind, per in _PER_MS.items()),
         ]
 
-    def classify_timestamps(self, timestamps: NDArray[np.int64]) -> NDArray[np.int8]:
+    def kinds_of(self, timestamps: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the kind of each number."""
         kinds = np.zeros(len(timestamps), np.int8)
         low, high = self._plausible
@@ -72,7 +72,7 @@ class TimestampKinds:
             kinds[timestamps < 0] = TimestampKind.NEGATIVE
         return kinds
 
-    def is_range_plausible(self, earliest: int, latest: int) -> bool:
+    def all_plausible(self, earliest: int, latest: int) -> bool:
         """Return whether all times in the range are milliseconds after the epoch and within ten years of now."""
         return self._plausible[0] <= earliest and latest <= self._plausible[1]
 
@@ -102,9 +102,9 @@ class LikelyUnits:
 
     def __init__(self, now_ms: int) -> None:
         self._plausible = likely_range(now_ms)
-        self._ranges = [None if unit.is_date_in_digits else self._range_of(unit) for unit in ODD_UNITS]
+        self._ranges = [None if unit.is_written_out else self._range_of(unit) for unit in ODD_UNITS]
 
-    def likely_unit_indices(self, numbers: Int64s) -> NDArray[np.int8]:
+    def units_of(self, numbers: Int64s) -> NDArray[np.int8]:
         """Return each number's index in `ODD_UNITS`; -1 for a time in milliseconds, or if no unit fits."""
         found = np.full(len(numbers), -1, np.int8)
         earliest, latest = self._plausible
@@ -122,7 +122,7 @@ class LikelyUnits:
     def names(self, numbers: Int64s) -> list[str | None]:
         """Return the name of each number's unit."""
         names = [*(unit.name for unit in ODD_UNITS), None]
-        return [names[index] for index in self.likely_unit_indices(numbers).tolist()]
+        return [names[index] for index in self.units_of(numbers).tolist()]
 
     def _range_of(self, unit: TimeFormat) -> tuple[int, int]:
         """Return the first and the last number that is a plausible time in the unit. Larger numbers are later times."""
@@ -155,7 +155,7 @@ def _is_date(number: int) -> bool:
     return len(str(number)) == 8
 
 
-class RecordGroups:
+class Groups:
     """Groups of records with equal kind and minute, in the order of each group's first record."""
 
     def __init__(self, kinds: NDArray[np.int8], minutes: NDArray[np.int64]) -> None:
@@ -176,7 +176,7 @@ class RecordGroups:
         """Return the number of records in each group."""
         return np.asarray((self._ends - self._starts)[self._sorted])
 
-    def first_values(self, values: NDArray[Any]) -> NDArray[Any]:
+    def first_of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return each group's first value."""
         return np.asarray(values[self._order[self._starts]][self._sorted])
 

@@ -41,7 +41,7 @@ _NOTHING_IS_LARGE = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class TimestampReading:
+class Reading:
     """The result of reading a chunk, or all chunks of a partition.
 
     It consists of the counts, the offsets that were deleted before they could be read (`missing`), the bytes of the
@@ -54,7 +54,7 @@ class TimestampReading:
     unreadable: tuple[Unreadable, ...] = ()
 
     @classmethod
-    def from_table(cls, found: pa.Table) -> "TimestampReading":
+    def from_table(cls, found: pa.Table) -> "Reading":
         """Combine the concatenated tables of a partition's chunks in order, as if one task had read the partition."""
         notes = found.filter(pc.is_null(found["kind"]))
         largest = pc.max(notes["largest"]).as_py()
@@ -63,7 +63,7 @@ class TimestampReading:
             found.filter(pc.is_valid(found["kind"])).select(timestamp_counts.SCHEMA.names),
             join_ranges([(stretch["missing_from"], stretch["missing_to"]) for stretch in missing.to_pylist()]),
             largest if largest is not None else 0,
-            join_adjacent(unreadable_from_row(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
+            join_adjacent(unreadable_of(row) for row in notes.filter(pc.is_valid(notes["reason"])).to_pylist()),
         )
 
     def as_table(self) -> pa.Table:
@@ -79,7 +79,7 @@ def unreadable_row(each: Unreadable) -> dict[str, Any]:
     return {column: getattr(each, name) for column, name in UNREADABLE.items()}
 
 
-def unreadable_from_row(row: Mapping[str, Any]) -> Unreadable:
+def unreadable_of(row: Mapping[str, Any]) -> Unreadable:
     """Return the entry in a row that `unreadable_row` made."""
     return Unreadable(**{name: row[column] for column, name in UNREADABLE.items()})
 
@@ -101,13 +101,13 @@ def count_timestamps(
     decoder, rows = BatchDecoder(), TimestampCounts(whole, now_ms, epoch_ms, doubts_of)
     broken = UnreadableRanges()
 
-    def count_batch(batch: StoredBatch) -> None:
+    def take(batch: StoredBatch) -> None:
         nonlocal largest
-        rows.select_block(chunk.place(batch))
+        rows.enter(chunk.place(batch))
         try:
             is_whole = batch.first_offset >= whole.start and batch.last_offset < whole.end
-            alike = decoder.sum_batch(batch) if is_whole and rows.expects_similar_records else None
-            if alike is None or not rows.add_similar_records(*alike, batch.last_offset):
+            alike = decoder.add_up(batch) if is_whole and rows.expects_alike else None
+            if alike is None or not rows.add_alike(*alike, batch.last_offset):
                 rows.add(decoder.decode(batch), whole.start, whole.end)
         except BrokenRecords as error:
             broken.add(unreadable(batch, error))
@@ -115,11 +115,11 @@ def count_timestamps(
         if decoder.plain_bytes >= large_bytes:
             largest = max(largest, decoder.decode(batch).largest_record)
 
-    missing = read_chunk(options, chunk, count_batch)
-    return TimestampReading(rows.table(), missing, largest, tuple(broken.found)).as_table()
+    missing = read_chunk(options, chunk, take)
+    return Reading(rows.table(), missing, largest, tuple(broken.found)).as_table()
 
 
-def make_range_rereader(
+def reader_again(
     options: SourceOptions, whole: OffsetRange, now_ms: int, epoch_ms: int | None
 ) -> Callable[[int, int, DoubtsOf], pa.Table]:
     """Return the function with which `assess_timestamps` reads a part of a partition again.
@@ -127,8 +127,8 @@ def make_range_rereader(
     The returned function raises the errors of `count_timestamps`.
     """
 
-    def reread_range(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
+    def read_again(start: int, end: int, doubts_of: DoubtsOf) -> pa.Table:
         part = Chunk(whole, max(start, whole.start), min(end, whole.end))
-        return TimestampReading.from_table(count_timestamps(options, part, now_ms, epoch_ms, doubts_of=doubts_of)).rows
+        return Reading.from_table(count_timestamps(options, part, now_ms, epoch_ms, doubts_of=doubts_of)).rows
 
-    return reread_range
+    return read_again

@@ -13,25 +13,25 @@ from sluicegate.pipeline.jobs.profile.invalid_timestamps import (
     InvalidTimestampKind,
     UncertainTimestampKind,
 )
-from sluicegate.pipeline.jobs.profile.reading import unreadable_from_row
+from sluicegate.pipeline.jobs.profile.reading import unreadable_of
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.plots import Plot, bar_plot, plot_share_beyond_bounds, time_plot
+from sluicegate.pipeline.report.plots import Plot, bar_plot, share_beyond, time_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    counts_text,
-    duration_text,
-    limit_rows,
-    moment_with_ms_text,
-    owner_sentence,
+    counts_in_words,
+    cut_rows,
+    duration,
+    moment_and_ms,
+    owner_in_words,
     range_text,
     share_text,
-    split_worst_rows,
+    worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
-from sluicegate.pipeline.source.topics import omitted_topic_warnings
+from sluicegate.pipeline.source.topics import left_out_warnings
 
 _REPAIRED = frozenset(kind.value for kind in InvalidTimestampKind if kind != InvalidTimestampKind.PAST)
 
@@ -68,7 +68,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     of = f" on {name}" if len(topics) > 1 else ""
     found = (
         f"{share_text(invalid, records)} of {count_text(records, 'record')} in {where} have a wrong timestamp "
-        f"({counts_text(kinds)}); {share_text(its, invalid)} of those come from one producer{of}, "
+        f"({counts_in_words(kinds)}); {share_text(its, invalid)} of those come from one producer{of}, "
         f"{producer_name(producer)}.{perhaps}"
     )
     repaired = "" if not any(kinds[kind] for kind in _REPAIRED) else ", and repair shows a clean copy"
@@ -84,7 +84,7 @@ def _perhaps(damage: Mapping[str, int], at_most: Mapping[str, int]) -> str:
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     if not ranges:
         return ""
-    counts = counts_text({name: damage[name] for name in ranges}, ranges)
+    counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
     return f" Not known exactly, because brokers do not store when these records were appended: {counts}."
 
 
@@ -94,7 +94,7 @@ def producer_name(producer: Mapping[str, Any]) -> str:
     return f"{name}, {'not compressed' if producer['codec'] == 'none' else producer['codec']}"
 
 
-def sort_topics_worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def worst_first(topics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the topics sorted by their number of invalid timestamps, then by their number of records."""
     return sorted(topics, key=lambda name: (-sum(topics[name]["damage"].values()), -topics[name]["records"], name))
 
@@ -108,8 +108,8 @@ _INVALID_TIMESTAMPS = [kind.value for kind in InvalidTimestampKind]
 def write_report(results: Results, summary: dict[str, Any]) -> None:
     """Write the report from the profile's tables, with a section for each of the worst topics."""
     topics = summary["topics"]
-    worst = sort_topics_worst_first(topics)
-    shown, rest = limit_rows(worst, "summary.json")
+    worst = worst_first(topics)
+    shown, rest = cut_rows(worst, "summary.json")
     overview = Table(
         f"Timestamps with their number on the wire. {rest}".strip(),
         (
@@ -128,14 +128,14 @@ def write_report(results: Results, summary: dict[str, Any]) -> None:
     left = f"The {WORST} worst topics follow; summary.json lists all {len(listed):,}." if len(listed) > WORST else ""
     sections = [ReportSection("Topics", left, tables=[overview])]
     sections += [_section(results, name, topics[name]) for name in listed[:WORST]]
-    future = f"Future: more than {duration_text(summary['after_max_ms'])} ahead of the record's append."
+    future = f"Future: more than {duration(summary['after_max_ms'])} ahead of the record's append."
     lead = " ".join([future, *(f"{line}." for line in remarks(summary))])
     results.write_text(REPORT, page("Profile", conclusion(summary), lead, sections, summary["read_at_ms"]))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
-    shown, rest = limit_rows(sort_topics_worst_first(summary["topics"]), "summary.json")
+    shown, rest = cut_rows(worst_first(summary["topics"]), "summary.json")
     topics = ((name, summary["topics"][name]) for name in shown)
     rows = [
         (name, its["records"], its["null_keys"], its["bytes"], *(_count(its, d) for d in _INVALID_TIMESTAMPS))
@@ -152,7 +152,7 @@ def _count(topic: Mapping[str, Any], damage: str) -> int | str:
 def remarks(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each omission: topics, deleted offsets that were not read, and unreadable batches."""
     return [
-        *omitted_topic_warnings(summary["left_out"]),
+        *left_out_warnings(summary["left_out"]),
         *deleted_range_sentences(summary),
         *unreadable_range_sentences(summary),
     ]
@@ -161,11 +161,11 @@ def remarks(summary: dict[str, Any]) -> list[str]:
 def unreadable_range_sentences(summary: dict[str, Any]) -> list[str]:
     """Return a sentence for each range of unreadable batches, up to a limit."""
     listed = [
-        f"{name}-{each['partition']}: {unreadable_from_row(each)}; the rest is counted"
+        f"{name}-{each['partition']}: {unreadable_of(each)}; the rest is counted"
         for name, topic in summary["topics"].items()
         for each in topic["unreadable"]
     ]
-    shown, rest = limit_rows(listed, "summary.json")
+    shown, rest = cut_rows(listed, "summary.json")
     return [*shown, *([rest] if rest else [])]
 
 
@@ -193,8 +193,8 @@ def _overview(name: str, topic: dict[str, Any]) -> tuple[Any, ...]:
         *(name, topic["records"], _invalid_range(topic), topic["null_keys"], topic["bytes"]),
         *(
             topic["stored_bytes"],
-            moment_with_ms_text(topic["timestamp_min"]),
-            moment_with_ms_text(topic["timestamp_max"]),
+            moment_and_ms(topic["timestamp_min"]),
+            moment_and_ms(topic["timestamp_max"]),
         ),
     )
 
@@ -217,7 +217,7 @@ def _section(results: Results, name: str, topic: dict[str, Any]) -> ReportSectio
     )
     return ReportSection(
         name,
-        " ".join(part for part in (owner_sentence(topic), _about_hours(topic)) if part),
+        " ".join(part for part in (owner_in_words(topic), _about_hours(topic)) if part),
         plots=[*_over_time(results, name), _distances(topic), _by_producer(producers, _at_least(topic))],
         tables=[damage, *([units] if units.rows else []), _producers_table(producers, _at_least(topic))],
     )
@@ -230,7 +230,7 @@ def _at_least(topic: Mapping[str, Any]) -> str:
 
 def _producers_table(producers: list[dict[str, Any]], at_least: str = "") -> Table:
     """Return a table of the producers with the most invalid timestamps, with one row for all other producers."""
-    worst, others = split_worst_rows(producers)
+    worst, others = worst_and_others(producers)
     rows = [_producer(producer_name(p), [p]) for p in worst]
     caption = "Producers"
     if others:
@@ -247,7 +247,7 @@ def _producer(name: str, its: Sequence[dict[str, Any]]) -> tuple[Any, ...]:
     for producer in its:
         for kind, count in producer["damage"].items():
             kinds[kind] += count
-    return name, records, stored, counts_text(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
+    return name, records, stored, counts_in_words(kinds) or "none", f"{100 * sum(kinds.values()) / records:.3f} %"
 
 
 def _invalid_records(producer: dict[str, Any]) -> int:
@@ -301,8 +301,8 @@ def _distances(topic: dict[str, Any]) -> Plot:
         its = [bound for bound in topic["bounds"] if bound["side"] == side]
         if any(bound["at_most"] > bound["beyond"] for bound in its):
             series[f"{side}, perhaps"] = [bound["at_most"] / topic["records"] for bound in its]
-    bounds = [duration_text(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
-    return plot_share_beyond_bounds(bounds, series, "Share beyond each bound")
+    bounds = [duration(bound["bound_ms"]) for bound in topic["bounds"] if bound["side"] == "ahead"]
+    return share_beyond(bounds, series, "Share beyond each bound")
 
 
 def _by_producer(producers: list[dict[str, Any]], at_least: str = "") -> Plot:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from sluicegate.pipeline.jobs.profile.kinds import (
     UNITS,
+    Groups,
     LikelyUnits,
-    RecordGroups,
     TimestampKind,
     TimestampKinds,
     in_milliseconds,
@@ -111,8 +111,8 @@ _Key = tuple[int, int, int, int, str, int]
 class TimestampCounts:
     """Counts the records in some blocks of a partition by timestamp.
 
-    For each batch, in order, call `select_block`, then add the batch. `whole` is the range of the partition that all
-    tasks together read. `doubts_of` separates records by their `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
+    For each batch, in order, call `enter`, then add the batch. `whole` is the range of the partition that all tasks
+    together read. `doubts_of` separates records by their `TimestampDoubt`, in kinds above `DOUBTS_FROM`.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class TimestampCounts:
         self._pending_batches: dict[_Producer, tuple[int, int]] = {}
         self._unlike = 0
 
-    def select_block(self, last_offset: int) -> None:
+    def enter(self, last_offset: int) -> None:
         """Select a batch's block, given the batch's last offset. Call this before adding the batch."""
         block = last_offset // BLOCK_OFFSETS
         if block != self._block:
@@ -143,8 +143,8 @@ class TimestampCounts:
             self._block, self._around, self._far, self._unlike = block, 0, 0, 0
 
     @property
-    def expects_similar_records(self) -> bool:
-        """Return whether to try `add_similar_records` for the next batch.
+    def expects_alike(self) -> bool:
+        """Return whether to try `add_alike` for the next batch.
 
         It is tried if it succeeded for recent batches, and occasionally otherwise.
         """
@@ -152,10 +152,10 @@ class TimestampCounts:
             return False
         return self._unlike < _UNLIKE_AT_MOST or self._unlike % _TRIED_AGAIN_AFTER == 0
 
-    def add_similar_records(self, facts: BatchFacts, totals: BatchTotals, last_offset: int) -> bool:
+    def add_alike(self, facts: BatchFacts, totals: BatchTotals, last_offset: int) -> bool:
         """Add a whole batch of similar records. If the records differ, return False without adding the batch."""
         minute = totals.earliest // MINUTE_MS
-        if minute != totals.latest // MINUTE_MS or not self._kinds.is_range_plausible(totals.earliest, totals.latest):
+        if minute != totals.latest // MINUTE_MS or not self._kinds.all_plausible(totals.earliest, totals.latest):
             return False
         self._unlike = 0
         self._note(minute)
@@ -188,12 +188,12 @@ class TimestampCounts:
         is_far = latest - earliest > _SPANS_A_BATCH * MINUTE_MS
         in_spans = is_far and self._far >= self._far_at_most
         self._far += (last - first) * is_far
-        if not in_spans and self._kinds.is_range_plausible(earliest, latest):
+        if not in_spans and self._kinds.all_plausible(earliest, latest):
             self._add_later(batch, first, last)
             return
         key_sizes = batch.columns[_KEY_SIZE, first:last]
         sizes = np.maximum(key_sizes, 0) + np.maximum(batch.columns[_VALUE_SIZE, first:last], 0)
-        kinds = self._kinds.classify_timestamps(times)
+        kinds = self._kinds.kinds_of(times)
         plausible = is_plausible_time(kinds)
         minutes = np.where(plausible, in_milliseconds(times, kinds) // MINUTE_MS, 0)
         if in_spans:
@@ -247,18 +247,18 @@ class TimestampCounts:
 
     def _add_groups(self, producer: _Producer, columns: _Columns, batches: tuple[int, int]) -> None:
         """Add groups of records. `batches` contains the number of batches and their stored bytes."""
-        groups = RecordGroups(columns.kinds, columns.minutes)
+        groups = Groups(columns.kinds, columns.minutes)
         found = (
-            groups.first_values(columns.kinds),
-            groups.first_values(columns.minutes),
+            groups.first_of(columns.kinds),
+            groups.first_of(columns.minutes),
             groups.sizes,
             groups.sum(columns.key_sizes < 0),
             groups.sum(columns.sizes),
             groups.least(columns.times),
             groups.most(columns.times),
-            groups.first_values(columns.offsets),
+            groups.first_of(columns.offsets),
             groups.last_values(columns.offsets),
-            groups.first_values(columns.places),
+            groups.first_of(columns.places),
             groups.last_values(columns.places),
             np.full(len(groups.sizes), self._block, np.int64),
         )
@@ -271,9 +271,7 @@ class TimestampCounts:
 
     def _shapes_of(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the groups of implausible numbers, by number of digits and likely unit."""
-        return np.asarray(
-            np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.likely_unit_indices(times)
-        )
+        return np.asarray(np.log10(times).astype(np.int64) * _DIGITS_APART + self._likely_units.units_of(times))
 
     def table(self) -> pa.Table:
         """Return all rows, roughly in offset order."""

@@ -7,7 +7,7 @@ from struct import Struct
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from sluicegate.pipeline.jobs.repair.settings import SECONDS, read_topic_settings
+from sluicegate.pipeline.jobs.repair.settings import SECONDS, settings_of
 from sluicegate.pipeline.kafka.cluster import KafkaCluster
 from sluicegate.pipeline.kafka.connection import BrokerConnection
 from sluicegate.pipeline.source.topics import Topics
@@ -57,7 +57,7 @@ def _has_coordinator(cluster: KafkaCluster, kind: int, name: str) -> bool:
         return int(_INT16.unpack_from(response, _AFTER_THROTTLE_TIME)[0])
 
     end = time.monotonic() + _COORDINATOR_SECONDS
-    while cluster.request_from_any_broker(error_code) == _NOT_AVAILABLE:
+    while cluster.ask_any(error_code) == _NOT_AVAILABLE:
         if time.monotonic() > end:
             return False
         time.sleep(_PAUSE_SECONDS)  # Kafka does not announce a new coordinator
@@ -66,7 +66,7 @@ def _has_coordinator(cluster: KafkaCluster, kind: int, name: str) -> bool:
 
 def _longest_transaction_ms(topics: Topics) -> int | None:
     """Return the brokers' limit on a transaction's timeout in ms; None if the login may not read it."""
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     try:
         broker = min(admin.list_topics(timeout=SECONDS).brokers)
         (asked,) = admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, str(broker))]).values()
@@ -80,7 +80,7 @@ def replica_obstacles(topics: Topics, names: Collection[str]) -> list[str]:
 
     Omits topics with settings that the login may not read. Raises CannotWriteTopic if topics cannot be listed.
     """
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     try:
         known = admin.list_topics(timeout=SECONDS).topics
     except KafkaException as error:
@@ -88,7 +88,7 @@ def replica_obstacles(topics: Topics, names: Collection[str]) -> list[str]:
     found = []
     for name in sorted(known.keys() & set(names)):
         try:
-            required = int(read_topic_settings(admin, name).values["min.insync.replicas"])
+            required = int(settings_of(admin, name).values["min.insync.replicas"])
         except KafkaException:
             continue
         for partition, its in sorted(known[name].partitions.items()):

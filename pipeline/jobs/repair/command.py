@@ -18,18 +18,18 @@ from sluicegate.pipeline.commands.arguments import (
     SkipUnreadable,
     SparkLog,
     Topic,
-    parse_epoch_option,
+    epoch_ms_of,
 )
-from sluicegate.pipeline.commands.policy_file import PolicyFile, load_optional_configuration, owners_by_topic
+from sluicegate.pipeline.commands.policy_file import PolicyFile, configuration_in, owners_of
 from sluicegate.pipeline.commands.running import (
     START_AGAIN,
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
+    session_for,
     show_json,
-    topics_from_command_line,
+    topics_of,
 )
 from sluicegate.pipeline.jobs.repair.settings import CLEAN, Retention
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
@@ -84,41 +84,39 @@ def repair(
 ) -> None:
     """Propose corrections of invalid timestamps, and write the corrected records to a clean topic, exactly once."""
     from sluicegate.pipeline.jobs.repair import job, report
-    from sluicegate.pipeline.jobs.repair.correction import RepairRules
+    from sluicegate.pipeline.jobs.repair.correction import Rules
     from sluicegate.pipeline.jobs.repair.job import (
         UnknownTimestampKind,
         check_timestamp_kinds,
         propose_repair,
         write_repair,
     )
-    from sluicegate.pipeline.jobs.repair.report import conclusion, headline_sentences
+    from sluicegate.pipeline.jobs.repair.report import conclusion, first_lines
 
     try:
         check_timestamp_kinds(keep or (), rewrite or ())
     except UnknownTimestampKind as error:
         exit_with_reason(str(error))
     now_ms = now_in_ms()
-    epoch_ms = parse_epoch_option(epoch, now_ms)
-    configuration = load_optional_configuration(policies)
-    topics = topics_from_command_line(bootstrap, topic, config)
-    topics = replace(topics, owners=owners_by_topic(configuration, topics.names))
+    epoch_ms = epoch_ms_of(epoch, now_ms)
+    configuration = configuration_in(policies)
+    topics = topics_of(bootstrap, topic, config)
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
-        targets = job.clean_topic_names(topics, to)
+        targets = job.targets_of(topics, to)
     except CannotWriteTopic as error:
         exit_with_reason(str(error))
-    with open_job_session(
-        "repair", topics, out, SparkOptions(master, spark_log), resume=_RESUME if apply else START_AGAIN
-    ) as (
+    with session_for("repair", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,
         results,
     ):
         by_kind = (frozenset(keep or ()), assume_ms, frozenset(rewrite or ()))
-        rules = RepairRules(now_ms, after_max_ms, *by_kind, epoch_ms, retention, skip_unreadable, skip_unwritable)
+        rules = Rules(now_ms, after_max_ms, *by_kind, epoch_ms, retention, skip_unreadable, skip_unwritable)
         found = (write_repair if apply else propose_repair)(spark, topics, results, targets, rules)
         if as_json:
             show_json(found.summary)
         else:
-            typer.echo("\n".join([*headline_sentences(found.summary), conclusion(found.summary).to_do]))
+            typer.echo("\n".join([*first_lines(found.summary), conclusion(found.summary).to_do]))
             print_table(report.console_table(found.summary["changes"], found.summary["applied"]), out)
         if found.obstacles:
             raise typer.Exit(1)

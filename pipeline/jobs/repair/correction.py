@@ -41,7 +41,7 @@ class RepairHeader(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairRules:
+class Rules:
     """The rules of a repair.
 
     - `now_ms`: the moment of reading, as of which kinds are determined.
@@ -81,18 +81,14 @@ class Corrections:
 
 
 def correct_timestamps(
-    timestamps: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    clock: Clock | None,
-    times: AppendTimes,
-    rules: RepairRules,
+    timestamps: NDArray[np.int64], offsets: NDArray[np.int64], clock: Clock | None, times: AppendTimes, rules: Rules
 ) -> Corrections:
     """Correct the records of one partition in order.
 
     `times` contains the ranges in which they were appended. `clock` provides the times to write; None if no neighbour
     dates the appends.
     """
-    kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).classify_timestamps(timestamps)
+    kinds = TimestampKinds(rules.now_ms, rules.epoch_ms).kinds_of(timestamps)
     after = timestamps.copy()
     doubts = times.doubts(timestamps, offsets, rules.after_max_ms, None)
     in_ms = kinds == TimestampKind.MILLISECONDS
@@ -123,13 +119,13 @@ def _with_doubts(kinds: Iterable[str]) -> list[str]:
     return [name for kind in kinds for name in (kind, _ALSO.get(kind)) if name is not None]
 
 
-def parse_planned_clock(value: Mapping[str, Any] | None) -> Clock | None:
+def clock_from(value: Mapping[str, Any] | None) -> Clock | None:
     """Return the clock in a plan."""
     if value is None:
         return None
     return Clock(np.array(value["offsets"], np.int64), np.array(value["times"], np.int64))
 
 
-def planned_clock_as_json(clock: Clock | None) -> dict[str, list[int]] | None:
-    """Return a clock in the form that a plan contains and `parse_planned_clock` reads."""
+def clock_as_plan(clock: Clock | None) -> dict[str, list[int]] | None:
+    """Return a clock in the form that a plan contains and `clock_from` reads."""
     return None if clock is None else {"offsets": clock.offsets.tolist(), "times": clock.times.tolist()}

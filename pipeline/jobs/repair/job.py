@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair import report, required_acls
 from sluicegate.pipeline.jobs.repair.cluster_obstacles import replica_obstacles, transaction_obstacles
-from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS, RepairRules
+from sluicegate.pipeline.jobs.repair.correction import BY_NAME_ONLY, INVALID_TIMESTAMPS, Rules
 from sluicegate.pipeline.jobs.repair.listing import (
     list_invalid_timestamps,
     timestamp_changes,
@@ -27,13 +27,13 @@ from sluicegate.pipeline.jobs.repair.obstacles import (
     unreadable_batch_obstacles,
     unwritable_record_sentences,
 )
-from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, make_plan, parse_plan
+from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan, make_plan, plan_from
 from sluicegate.pipeline.jobs.repair.report import reason_unchanged
 from sluicegate.pipeline.jobs.repair.survey import survey
 from sluicegate.pipeline.jobs.repair.target import (
     create_clean_topics,
+    group_of,
     log_starts,
-    repair_group_name,
     source_settings,
     target_obstacles,
     target_settings,
@@ -45,9 +45,9 @@ from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.errors import PipelineError
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.tasks import map_in_tasks
-from sluicegate.pipeline.source.topic_ids import check_topic_ids, topic_ids, write_topic_ids
+from sluicegate.pipeline.source.topic_ids import check_topic_ids, keep_topic_ids, topic_ids
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, WriteSettings, require_no_obstacles
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing, require_no_obstacles
 from sluicegate.pipeline.writing.transactions import wait_until_readable
 
 PLAN = "plan.json"
@@ -79,7 +79,7 @@ class RepairBegun(PipelineError):
     """Raised if a repair was begun with another plan, or is unfinished. The message gives a fix."""
 
 
-def clean_topic_names(topics: Topics, to: str) -> dict[str, str]:
+def targets_of(topics: Topics, to: str) -> dict[str, str]:
     """Return the clean topic of each source topic. Raises CannotWriteTopic.
 
     `to` is the name of clean topics; {topic} stands for the source topic's name.
@@ -99,33 +99,33 @@ def clean_topic_names(topics: Topics, to: str) -> dict[str, str]:
 
 
 def write_plan(
-    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: RepairRules
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> RepairPlan:
     """Make a new plan and write it to the folder. Raises RepairBegun."""
-    if results.has(PLAN) and parse_plan(results.read_text(PLAN)).begun:
+    if results.has(PLAN) and plan_from(results.read_text(PLAN)).begun:
         raise RepairBegun(
             f"a repair has already begun in {results.path('')}: continue that one with --apply, or use another --out"
         )
     ids, ranges = topic_ids(topics), topics.ranges()
     sources, there = source_settings(topics), target_settings(topics, targets)
     room = {
-        name: min(its.max_message_bytes for its in (sources[name], there.get(to, sources[name])))
+        name: min(its.largest_message for its in (sources[name], there.get(to, sources[name])))
         for name, to in targets.items()
     }
     plan = make_plan(ranges, targets, survey(spark, topics, ranges, rules, sources, room), rules)
     results.write_text(PLAN, plan.as_json())
-    write_topic_ids(results, ids)
+    keep_topic_ids(results, ids)
     return plan
 
 
-def read_existing_plan(results: Results, targets: dict[str, str], rules: RepairRules) -> RepairPlan | None:
+def kept_plan(results: Results, targets: dict[str, str], rules: Rules) -> RepairPlan | None:
     """Return the plan in the folder; None if it contains none with these rules. The rules' `now_ms` is ignored.
 
     Raises RepairBegun if the plan is about other topics, or if the repair was begun with other rules.
     """
     if not results.has(PLAN):
         return None
-    plan = parse_plan(results.read_text(PLAN))
+    plan = plan_from(results.read_text(PLAN))
     if plan.targets != targets:
         pairs = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
         raise RepairBegun(f"the plan in {results.path(PLAN)} is for {pairs}; use another --out")
@@ -147,7 +147,7 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
     changes = [row | {"reason": reason_unchanged(row, plan.rules)} for row in timestamp_changes(found)]
     sources, there = source_settings(topics), target_settings(topics, plan.targets)
     unwritable, skips = unwritable_record_sentences(found), plan.rules.skip_unwritable
-    omits_records = plan.skips_unreadable_batches or (skips and bool(unwritable))
+    omits_records = plan.skips_unreadable or (skips and bool(unwritable))
     obstacles = [
         *remaining_zero_obstacles(found),
         *unreadable_batch_obstacles(plan),
@@ -167,7 +167,7 @@ def list_changes(spark: SparkSession, topics: Topics, results: Results, plan: Re
 def _write_obstacles(topics: Topics, plan: RepairPlan) -> list[str]:
     targets = list(plan.targets.values())
     return [
-        *transaction_obstacles(topics, repair_group_name(targets[0], _NO_ID)),
+        *transaction_obstacles(topics, group_of(targets[0], _NO_ID)),
         *target_obstacles(plan, topics),
         *replica_obstacles(topics, targets),
     ]
@@ -201,20 +201,18 @@ def write_clean_topics(
     results.publish(PLAN)
     plan_id = plan.plan_id
 
-    def write_planned_partition(each: RepairPartition) -> list[pa.RecordBatch]:
+    def write(each: RepairPartition) -> list[pa.RecordBatch]:
         to = found[each.to]
-        writing = WriteSettings(to.group_id, to.max_message_bytes, each.codec, topics, each.to)
+        writing = Writing(to.group_id, to.largest_message, each.codec, topics, each.to)
         done = write_partition(each, plan_id, writing)
         return [pa.RecordBatch.from_pylist([asdict(done)])]
 
-    rows = map_in_tasks(
-        spark, plan.partitions, lambda each: each.source.size, write_planned_partition, _WRITTEN, _AT_ONCE
-    ).collect()
+    rows = map_in_tasks(spark, plan.partitions, lambda each: each.source.size, write, _WRITTEN, _AT_ONCE).collect()
     wait_until_readable(Topics(topics.bootstrap, tuple(plan.targets.values()), topics.settings).open_transactions)
     return [RepairedPartition(**row.asDict()) for row in rows]
 
 
-def build_summary(
+def summary_of(
     plan: RepairPlan, listing: RepairListing, written: list[RepairedPartition] | None, owners: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the summary. `written` is None for a dry run.
@@ -276,7 +274,7 @@ class Repair(NotebookResult):
 
     def table(self) -> ConsoleTable:
         """Return the table (see `NotebookResult`)."""
-        return report.table_of_changes(self.summary)
+        return report.table_of(self.summary)
 
 
 def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> None:
@@ -290,7 +288,7 @@ def check_timestamp_kinds(keep: Collection[str], rewrite: Collection[str]) -> No
 
 
 def propose_repair(
-    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: RepairRules
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
     """Make a new plan and list its changes. Writes no topic.
 
@@ -300,14 +298,14 @@ def propose_repair(
     lacks = required_acls.missing_acl_sentences(topics, required_acls.acls_for_reading(topics.names))
     require_no_obstacles(lacks, required_acls.ACLS_MISSING)
     plan = write_plan(spark, topics, results, targets, rules)
-    results.delete_summary()
+    results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
     lacks = required_acls.missing_acl_sentences(topics, required_acls.acls_for_clean_topics(topics, targets))
     return _finish(topics, results, plan, replace(listing, obstacles=[*lacks, *listing.obstacles]), None, rules.now_ms)
 
 
 def write_repair(
-    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: RepairRules
+    spark: SparkSession, topics: Topics, results: Results, targets: dict[str, str], rules: Rules
 ) -> Repair:
     """Write the clean topics with the proposed plan for the same rules, or with a new plan. Resumes a killed run.
 
@@ -315,13 +313,13 @@ def write_repair(
     """
     needed = [*required_acls.acls_for_reading(topics.names), *required_acls.acls_for_clean_topics(topics, targets)]
     require_no_obstacles(required_acls.missing_acl_sentences(topics, needed), required_acls.ACLS_MISSING)
-    plan = read_existing_plan(results, targets, rules)
+    plan = kept_plan(results, targets, rules)
     if plan is not None:
         way = "Use another --out and --to" if plan.begun else "Make a new plan with a dry run"
         check_topic_ids(results, topics, way)
     if plan is None:
         plan = write_plan(spark, topics, results, targets, rules)
-    results.delete_summary()
+    results.forget_summary()
     listing = list_changes(spark, topics, results, plan)
     is_needed = listing.changes or plan.begun or listing.omits_records
     done = write_clean_topics(spark, topics, results, plan, listing) if is_needed else None
@@ -336,7 +334,7 @@ def _finish(
     done: list[RepairedPartition] | None,
     now_ms: int,
 ) -> Repair:
-    summary = build_summary(plan, listing, done, topics.owners)
+    summary = summary_of(plan, listing, done, topics.owners)
     report.write_report(results, summary, now_ms)
     results.write_summary(summary)
     repairs, undiagnosed = results.read_table(REPAIRS), results.read_table(UNDIAGNOSED)

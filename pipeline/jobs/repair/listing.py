@@ -19,7 +19,7 @@ from sluicegate.pipeline.source.chunks import cut_ranges
 from sluicegate.pipeline.source.decoding import BatchDecoder, BrokenRecords
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
-from sluicegate.pipeline.source.tasks import map_in_tasks, max_task_count
+from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "topic,partition,offset,timestamp,producer_id,headers_binary"
@@ -42,7 +42,7 @@ def list_invalid_timestamps(spark: SparkSession, topics: Topics, plan: RepairPla
         its, wanted = each
         return (_rows_to_list(batch, its) for batch in read_rows(options, wanted))
 
-    partitions = cut_ranges([each.source for each in plan.partitions], max_task_count(spark))
+    partitions = cut_ranges([each.source for each in plan.partitions], tasks_at_most(spark))
     chunks = [(each, chunk.range) for each, its in zip(plan.partitions, partitions, strict=True) for chunk in its]
     return map_in_tasks(spark, chunks, lambda each: each[1].size, list_records_of_chunk, DDL)
 
@@ -51,7 +51,7 @@ def _rows_to_list(batch: pa.RecordBatch, plan: RepairPartition) -> pa.RecordBatc
     """Return the rows for one Arrow batch."""
     before, offsets = batch["timestamp"].to_numpy(), batch["offset"].to_numpy()
     found = correct_timestamps(before, offsets, plan.clock, plan.times, plan.rules)
-    unwritable = unwritable_header_mask(batch["headers_binary"])
+    unwritable = have_unwritable_headers(batch["headers_binary"])
     places = np.flatnonzero(found.kinds.astype(np.bool_) | unwritable)
     kept = batch.take(pa.array(places))
     added = {
@@ -87,7 +87,7 @@ def timestamp_changes(listed: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in rows]
 
 
-def unwritable_header_mask(headers: pa.ListArray) -> NDArray[np.bool_]:
+def have_unwritable_headers(headers: pa.ListArray) -> NDArray[np.bool_]:
     """Return whether each record has a header name that is not UTF-8 or contains a zero byte. Names are bytes."""
     found = np.zeros(len(headers), np.bool_)
     names = headers.flatten().field("key")

@@ -7,7 +7,7 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings, Retention
-from sluicegate.pipeline.report.wording import limit_rows
+from sluicegate.pipeline.report.wording import cut_rows
 from sluicegate.pipeline.writing.record_writer import ROOM_BYTES
 from sluicegate.protocol.integers import LONG_MAX
 
@@ -64,7 +64,7 @@ def skipped_batch_warnings(plan: RepairPlan) -> list[str]:
 
 def _unreadable(plan: RepairPlan) -> list[str]:
     sentences = [f"{each.source.of}: {its}" for each in plan.partitions for its in each.contents.unreadable]
-    shown, rest = limit_rows(sentences, "plan.json")
+    shown, rest = cut_rows(sentences, "plan.json")
     return [*shown, *([rest] if rest else [])]
 
 
@@ -87,11 +87,10 @@ def records_rejected_by_targets(
                 f"{each.source.of}: {each.contents.null_keys:,} records without a key, which {each.to} would reject, "
                 f"because it is compacted{why}: {way}"
             )
-        if there and each.contents.largest + ROOM_BYTES > there.max_message_bytes:
+        if there and each.contents.largest + ROOM_BYTES > there.largest_message:
             found.append(
                 f"{each.source.of}: a record of {each.contents.largest:,} bytes, and the limit of {each.to} is "
-                f"{there.max_message_bytes:,}: "
-                f"set its max.message.bytes to {each.contents.largest + ROOM_BYTES}, or use "
+                f"{there.largest_message:,}: set its max.message.bytes to {each.contents.largest + ROOM_BYTES}, or use "
                 "another --to"
             )
     return found
@@ -116,7 +115,7 @@ def target_time_warnings(
         its = [each.contents for each in plan.partitions if each.to == to and each.contents.records]
         earliest = min([each.earliest for each in its if each.earliest] + [*changed.get(name, ())][:1], default=None)
         latest = max([each.latest for each in its if each.latest] + [*changed.get(name, ())][1:], default=None)
-        limits = {"before": there.timestamp_limit_ms("before"), "after": there.timestamp_limit_ms("after")}
+        limits = {"before": there.limit_ms("before"), "after": there.limit_ms("after")}
         distances = {
             "before": 0 if earliest is None else plan.rules.now_ms - earliest,
             "after": 0 if latest is None else latest - plan.rules.now_ms,

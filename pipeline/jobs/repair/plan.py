@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from_json
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock
-from sluicegate.pipeline.jobs.repair.correction import RepairRules, parse_planned_clock, planned_clock_as_json
+from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import Retention
 from sluicegate.pipeline.jobs.repair.survey import PartitionContents, PartitionSurvey
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
@@ -33,7 +33,7 @@ class RepairPartition:
     codec: str
     clock: Clock | None
     times: AppendTimes
-    rules: RepairRules
+    rules: Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class RepairPlan:
 
     targets: dict[str, str]
     partitions: tuple[RepairPartition, ...]
-    rules: RepairRules
+    rules: Rules
     begun: bool = False
 
     @property
@@ -54,12 +54,12 @@ class RepairPlan:
         return sha256(replace(self, begun=False).as_json().encode()).hexdigest()[:16]
 
     @property
-    def skips_unreadable_batches(self) -> bool:
+    def skips_unreadable(self) -> bool:
         """Return whether unreadable batches are skipped."""
         return self.rules.skip_unreadable and any(each.contents.unreadable for each in self.partitions)
 
     def as_json(self) -> str:
-        """Return the plan as JSON, which `parse_plan` reads."""
+        """Return the plan as JSON, which `plan_from` reads."""
         return json.dumps(
             {
                 "targets": self.targets,
@@ -81,7 +81,7 @@ class RepairPlan:
                         "end": each.source.end,
                         "contents": _as_plan(each.contents),
                         "codec": each.codec,
-                        "clock": planned_clock_as_json(each.clock),
+                        "clock": clock_as_plan(each.clock),
                         "append_times": each.times.as_json(),
                     }
                     for each in self.partitions
@@ -90,7 +90,7 @@ class RepairPlan:
         )
 
 
-def parse_plan(text: str) -> RepairPlan:
+def plan_from(text: str) -> RepairPlan:
     """Return the plan from the JSON of `RepairPlan.as_json`. Raises PlanTooOld."""
     value = json.loads(text)
     if any("append_times" not in each for each in value["partitions"]):
@@ -98,7 +98,7 @@ def parse_plan(text: str) -> RepairPlan:
             "the plan was made by an earlier release, which estimated append times differently: make a new plan with "
             "another --out and --to, or finish this one with that release"
         )
-    rules = RepairRules(
+    rules = Rules(
         value["now_ms"],
         value["after_max_ms"],
         frozenset(value["keep"]),
@@ -115,8 +115,8 @@ def parse_plan(text: str) -> RepairPlan:
             value["targets"][each["topic"]],
             _contents_from(each["contents"]),
             each["codec"],
-            parse_planned_clock(each["clock"]),
-            append_times_from_json(each["append_times"]),
+            clock_from(each["clock"]),
+            append_times_from(each["append_times"]),
             rules,
         )
         for each in value["partitions"]
@@ -128,10 +128,10 @@ def make_plan(
     ranges: Iterable[OffsetRange],
     targets: dict[str, str],
     surveys: dict[TopicPartition, PartitionSurvey],
-    rules: RepairRules,
+    rules: Rules,
 ) -> RepairPlan:
     """Make a plan for the ranges from their surveys."""
-    assumed = None if rules.assume_ms is None else Clock.with_constant_time(rules.assume_ms)
+    assumed = None if rules.assume_ms is None else Clock.fixed_at(rules.assume_ms)
     partitions = []
     for each in ranges:
         found = surveys.get(

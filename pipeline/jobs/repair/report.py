@@ -6,7 +6,7 @@ from typing import Any
 
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import InvalidTimestampKind, UncertainTimestampKind
 from sluicegate.pipeline.jobs.profile.kinds import UNITS
-from sluicegate.pipeline.jobs.repair.correction import RepairRules
+from sluicegate.pipeline.jobs.repair.correction import Rules
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import Plot, bar_plot
@@ -14,12 +14,12 @@ from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    counts_text,
-    limit_rows,
-    moment_with_ms_text,
-    owner_sentence,
+    counts_in_words,
+    cut_rows,
+    moment_and_ms,
+    owner_in_words,
     share_text,
-    split_worst_rows,
+    worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
 from sluicegate.validation.units import likely_unit
@@ -33,7 +33,7 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     perhaps = left.pop(UncertainTimestampKind.FUTURE.value, 0)
     changed, stay = sum(repaired.values()), sum(left.values())
     verb = "have" if summary["applied"] else "would have"
-    of = f" ({counts_text(repaired)})" if changed else ""
+    of = f" ({counts_in_words(repaired)})" if changed else ""
     rest = f"; {count_text(stay, 'invalid timestamp')} {'is' if stay == 1 else 'are'} left unchanged" if stay else ""
     if perhaps:
         rest += f"; {perhaps:,} more may be ahead of their append, which is not certain, and are left unchanged"
@@ -71,7 +71,7 @@ def _offer(perhaps: int) -> str:
     )
 
 
-def future_time_sentences(summary: Mapping[str, Any]) -> list[str]:
+def future_sentences(summary: Mapping[str, Any]) -> list[str]:
     """Return sentences about records that are certainly and perhaps ahead; none if no record is perhaps ahead."""
     topics = summary["topics"].values()
     counts = [counts_by_kind(topics, what) for what in ("repaired", "undiagnosed")]
@@ -102,10 +102,10 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
             row["damage"],
             row["records"],
             f"{row['example_at']['partition']}@{row['example_at']['offset']}",
-            moment_with_ms_text(row["example_before"]),
-            moment_with_ms_text(row["example_after"]),
-            row["reason"] or moment_with_ms_text(row["earliest_after"]),
-            moment_with_ms_text(row["latest_after"]) if row["solved"] else "",
+            moment_and_ms(row["example_before"]),
+            moment_and_ms(row["example_after"]),
+            row["reason"] or moment_and_ms(row["earliest_after"]),
+            moment_and_ms(row["latest_after"]) if row["solved"] else "",
         )
         for row in changes
     ]
@@ -114,11 +114,11 @@ def _rows(changes: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def console_table(changes: list[dict[str, Any]], applied: bool) -> ConsoleTable:
     """Return the table that the command prints."""
     title = "Repaired" if applied else "Changes by --apply (a dry run: nothing is written)"
-    shown, rest = limit_rows(_most_first(changes), "summary.json")
+    shown, rest = cut_rows(_most_first(changes), "summary.json")
     return ConsoleTable(title, _HEADS, _rows(shown), rest)
 
 
-def table_of_changes(summary: Mapping[str, Any]) -> ConsoleTable:
+def table_of(summary: Mapping[str, Any]) -> ConsoleTable:
     """Return the table of a summary."""
     return console_table(summary["changes"], summary["applied"])
 
@@ -128,7 +128,7 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
     sections = []
     for source, topic in summary["topics"].items():
         changes = _most_first([row for row in summary["changes"] if row["topic"] == source])
-        shown, others = split_worst_rows(changes)
+        shown, others = worst_and_others(changes)
         rows = [row[1:] for row in _rows(shown)]
         caption = f"{source} to {topic['to']}"
         if others:
@@ -137,12 +137,12 @@ def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None
             caption += f": {most} and the sum of the others; summary.json lists all"
         plots = [_by_producer(changes)] if changes else []
         text = "" if changes else "No invalid timestamps: the clean topic is a copy."
-        text = " ".join(part for part in (owner_sentence(topic), text) if part)
+        text = " ".join(part for part in (owner_in_words(topic), text) if part)
         sections.append(ReportSection(source, text, plots, [Table(caption, _HEADS[1:], rows)] if changes else []))
     about = " ".join(
         [
             "Written." if summary["applied"] else "A dry run: nothing was written.",
-            *future_time_sentences(summary),
+            *future_sentences(summary),
             *remarks(summary),
         ]
     )
@@ -178,7 +178,7 @@ def _producer_name(producer_id: int) -> str:
     return f"producer {producer_id}" if producer_id >= 0 else "without a producer id"
 
 
-def reason_unchanged(row: dict[str, Any], rules: RepairRules) -> str | None:
+def reason_unchanged(row: dict[str, Any], rules: Rules) -> str | None:
     """Return the reason why a row's records stay unchanged; None if they change."""
     if row["solved"]:
         return None
@@ -200,7 +200,7 @@ def reason_unchanged(row: dict[str, Any], rules: RepairRules) -> str | None:
     return "left unchanged: the partition has no usable time; --assume-ms MS sets one"
 
 
-def headline_sentences(summary: dict[str, Any]) -> list[str]:
+def first_lines(summary: dict[str, Any]) -> list[str]:
     """Return sentences about changed and unchanged records, beginning with records that look valid."""
     topics = summary["topics"].values()
     valid = _valid_looking(summary)
@@ -216,7 +216,7 @@ def headline_sentences(summary: dict[str, Any]) -> list[str]:
             if left
             else ()
         ),
-        *future_time_sentences(summary),
+        *future_sentences(summary),
         *remarks(summary)[1:],
     ]
 

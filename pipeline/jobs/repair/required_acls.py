@@ -55,4 +55,4 @@ def missing_acl_sentences(topics: Topics, required: Iterable[RequiredAcl]) -> li
 
 def acl_sentence(topics: Topics, acl: RequiredAcl) -> str:
     """Return a sentence about an ACL that the login lacks, with the command that grants it."""
-    return acl.describe_missing_acl(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")
+    return acl.in_words(f"User:{topics.settings.get('sasl.username', _NO_NAME)}")

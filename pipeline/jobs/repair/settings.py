@@ -42,7 +42,7 @@ class RepairTopicSettings:
     own: frozenset[str]
 
     @property
-    def max_message_bytes(self) -> int:
+    def largest_message(self) -> int:
         """Return the topic's maximum batch size in bytes."""
         return int(self.values["max.message.bytes"])
 
@@ -52,7 +52,7 @@ class RepairTopicSettings:
         age = int(self.values["retention.ms"])
         return age if age >= 0 and "delete" in self.values["cleanup.policy"] else None
 
-    def timestamp_limit_ms(self, side: str) -> int:
+    def limit_ms(self, side: str) -> int:
         """Return how far (ms) a time may be `before` or `after` its append."""
         name = f"message.timestamp.{side}.max.ms"
         old = "message.timestamp.difference.max.ms"  # the key of brokers before 3.6
@@ -63,44 +63,44 @@ class RepairTopicSettings:
         """Return whether the topic is compacted, so that its records need keys."""
         return "compact" in self.values["cleanup.policy"]
 
-    def clean_topic_settings(self, retention: Retention, largest_record: int) -> dict[str, str]:
+    def for_clean(self, retention: Retention, largest_record: int) -> dict[str, str]:
         """Return the settings of a clean topic for records of up to `largest_record` bytes."""
         carried = {name: self.values[name] for name in self.own - _NOT_CARRIED}
         added = _UNLIMITED_TIMES if retention is Retention.AS_SOURCE else _UNLIMITED_TIMES | _NOTHING_IS_DELETED
         found = carried | {name: value for name, value in added.items() if name in self.values}
-        if largest_record + ROOM_BYTES > self.max_message_bytes:
+        if largest_record + ROOM_BYTES > self.largest_message:
             found["max.message.bytes"] = str(largest_record + ROOM_BYTES)
         return found
 
 
-def read_topic_settings(admin: AdminClient, topic: str) -> RepairTopicSettings:
+def settings_of(admin: AdminClient, topic: str) -> RepairTopicSettings:
     """Return a topic's settings. Raises KafkaException."""
 
-    def send_request() -> RepairTopicSettings:
+    def ask() -> RepairTopicSettings:
         (future,) = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]).values()
         entries = future.result(SECONDS)
         values = {name: entry.value for name, entry in entries.items() if not entry.is_sensitive}
         return RepairTopicSettings(values, frozenset(n for n in values if entries[n].source == _OWN))
 
-    return retry_until_topic_known(send_request)
+    return retry_until_known(ask)
 
 
-def read_topic_id(admin: AdminClient, topic: str) -> str:
+def topic_id_of(admin: AdminClient, topic: str) -> str:
     """Return the topic's id, which changes when the topic is deleted and created again. Raises KafkaException."""
 
-    def send_request() -> str:
+    def ask() -> str:
         (future,) = admin.describe_topics(TopicCollection([topic])).values()
         return str(future.result(SECONDS).topic_id)
 
-    return retry_until_topic_known(send_request)
+    return retry_until_known(ask)
 
 
-def retry_until_topic_known(send_request: Callable[[], T]) -> T:
+def retry_until_known(ask: Callable[[], T]) -> T:
     """Retry until the broker knows a new topic and that it leads one of its partitions. Raises KafkaException."""
     end = time.monotonic() + SECONDS
     while True:
         try:
-            return send_request()
+            return ask()
         except KafkaException as error:
             if error.args[0].code() not in _NOT_KNOWN_YET or time.monotonic() > end:
                 raise

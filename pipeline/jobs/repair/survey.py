@@ -10,19 +10,19 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from sluicegate.pipeline.jobs.profile import reading
-from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from_json
+from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times, append_times_from
 from sluicegate.pipeline.jobs.profile.clock import Clock, simplify_clock
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import partition_clock
 from sluicegate.pipeline.jobs.profile.kinds import TimestampKind, in_milliseconds, is_plausible_time
-from sluicegate.pipeline.jobs.profile.reading import TimestampReading, count_timestamps
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps
 from sluicegate.pipeline.jobs.profile.timestamp_counts import MINUTE_MS
-from sluicegate.pipeline.jobs.repair.correction import RepairRules, parse_planned_clock, planned_clock_as_json
+from sluicegate.pipeline.jobs.repair.correction import Rules, clock_as_plan, clock_from
 from sluicegate.pipeline.jobs.repair.settings import RepairTopicSettings
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges, map_partitions
 from sluicegate.pipeline.source.decoding import Unreadable
 from sluicegate.pipeline.source.options import source_options
-from sluicegate.pipeline.source.tasks import max_task_count
+from sluicegate.pipeline.source.tasks import tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 
 _DDL = (
@@ -75,7 +75,7 @@ def survey(
     spark: SparkSession,
     topics: Topics,
     ranges: Sequence[OffsetRange],
-    rules: RepairRules,
+    rules: Rules,
     settings: Mapping[str, RepairTopicSettings],
     large_bytes: Mapping[str, int],
 ) -> dict[TopicPartition, PartitionSurvey]:
@@ -85,11 +85,11 @@ def survey(
     """
     options = source_options(topics.options)
 
-    def count_chunk(chunk: Chunk) -> pa.Table:
+    def read(chunk: Chunk) -> pa.Table:
         return count_timestamps(options, chunk, rules.now_ms, rules.epoch_ms, large_bytes[chunk.whole.of.topic])
 
-    def survey_partition(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
-        its, held = settings[wanted.of.topic], TimestampReading.from_table(parts)
+    def finish(wanted: OffsetRange, parts: pa.Table) -> list[pa.RecordBatch]:
+        its, held = settings[wanted.of.topic], Reading.from_table(parts)
         rows = held.rows
         if not len(rows) and not held.unreadable:
             return []
@@ -111,14 +111,14 @@ def survey(
             "partition": wanted.of.partition,
             "codec": by_codec["codec"][0].as_py() if len(by_codec) else "none",
             "start": start,
-            "append_times": json.dumps(append_times(rows, rules.now_ms).without_hour_estimates().as_json()),
+            "append_times": json.dumps(append_times(rows, rules.now_ms).without_hours().as_json()),
         }
-        plan = planned_clock_as_json(None if clock is None else simplify_clock(clock, MINUTE_MS)) or {}
+        plan = clock_as_plan(None if clock is None else simplify_clock(clock, MINUTE_MS)) or {}
         counts = asdict(contents) | {"unreadable": json.dumps([asdict(each) for each in held.unreadable])}
         return [pa.RecordBatch.from_pylist([found | counts | plan], schema=_SCHEMA)]
 
-    partitions = cut_ranges(ranges, max_task_count(spark))
-    rows = map_partitions(spark, partitions, count_chunk, reading.SCHEMA, survey_partition, _DDL).collect()
+    partitions = cut_ranges(ranges, tasks_at_most(spark))
+    rows = map_partitions(spark, partitions, read, reading.SCHEMA, finish, _DDL).collect()
     return {
         TopicPartition(row.topic, row.partition): PartitionSurvey(
             row.start,
@@ -128,8 +128,8 @@ def survey(
                 *(row.earliest, row.latest),
             ),
             row.codec,
-            parse_planned_clock(None if row.offsets is None else row.asDict()),
-            append_times_from_json(json.loads(row.append_times)),
+            clock_from(None if row.offsets is None else row.asDict()),
+            append_times_from(json.loads(row.append_times)),
         )
         for row in rows
     }

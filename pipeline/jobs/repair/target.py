@@ -15,12 +15,12 @@ from sluicegate.pipeline.jobs.repair.plan import RepairPartition, RepairPlan
 from sluicegate.pipeline.jobs.repair.settings import (
     SECONDS,
     RepairTopicSettings,
-    read_topic_id,
-    read_topic_settings,
-    retry_until_topic_known,
+    retry_until_known,
+    settings_of,
+    topic_id_of,
 )
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.progress import progress_group, read_progress
+from sluicegate.pipeline.writing.progress import progress_group, progress_in
 from sluicegate.pipeline.writing.record_writer import CannotWriteTopic
 from sluicegate.protocol.messages.fetch import EARLIEST
 
@@ -40,24 +40,24 @@ class CleanTopic:
     """A clean topic, the group that stores its repair's progress, and its maximum batch size in bytes."""
 
     group_id: str
-    max_message_bytes: int
+    largest_message: int
 
 
 def target_settings(topics: Topics, targets: Mapping[str, str]) -> dict[str, RepairTopicSettings]:
     """Return the settings of existing clean topics. Raises CannotWriteTopic."""
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     try:
         there = admin.list_topics(timeout=SECONDS).topics
-        return {to: read_topic_settings(admin, to) for to in targets.values() if to in there}
+        return {to: settings_of(admin, to) for to in targets.values() if to in there}
     except KafkaException as error:
         raise CannotWriteTopic(error.args[0].str()) from error
 
 
 def source_settings(topics: Topics) -> dict[str, RepairTopicSettings]:
     """Return the settings of the source topics. Raises CannotWriteTopic."""
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     try:
-        return {name: read_topic_settings(admin, name) for name in topics.names}
+        return {name: settings_of(admin, name) for name in topics.names}
     except KafkaException as error:
         raise CannotWriteTopic(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
@@ -69,7 +69,7 @@ def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
     number of partitions, collide with each other, or were written by others. Missing ACLs are not included; see
     `required_acls.missing_acl_sentences`.
     """
-    client = topics.librdkafka_settings
+    client = topics.for_librdkafka
     admin = AdminClient(client)
     found = _collisions(plan.targets.values())
     try:
@@ -78,7 +78,7 @@ def target_obstacles(plan: RepairPlan, topics: Topics) -> list[str]:
         raise CannotWriteTopic(error.args[0].str()) from error
     for source, to in plan.targets.items():
         try:
-            metadata = retry_until_topic_known(partial(_metadata, admin, source))
+            metadata = retry_until_known(partial(_metadata, admin, source))
             if to not in there:
                 _create(admin, plan, source, to, metadata, only_validate=True)
                 continue
@@ -115,12 +115,12 @@ def _other_partitions(to: str, there: Any, source: str, metadata: Any) -> list[s
 
 def create_clean_topics(plan: RepairPlan, topics: Topics) -> dict[str, CleanTopic]:
     """Create missing clean topics. Raises CannotWriteTopic if a topic contains records that this plan did not write."""
-    client = topics.librdkafka_settings
+    client = topics.for_librdkafka
     admin = AdminClient(client)
     try:
         there = admin.list_topics(timeout=SECONDS).topics
         for source, to in plan.targets.items():
-            metadata = retry_until_topic_known(partial(_metadata, admin, source))
+            metadata = retry_until_known(partial(_metadata, admin, source))
             if to not in there:
                 _create(admin, plan, source, to, metadata)
             elif other := _other_partitions(to, there[to], source, metadata):
@@ -149,10 +149,10 @@ def _metadata(client: AdminClient | Consumer, topic: str) -> Any:
 
 
 def _target(admin: AdminClient, to: str) -> CleanTopic:
-    return CleanTopic(repair_group_name(to, read_topic_id(admin, to)), read_topic_settings(admin, to).max_message_bytes)
+    return CleanTopic(group_of(to, topic_id_of(admin, to)), settings_of(admin, to).largest_message)
 
 
-def repair_group_name(target: str, topic_id: str) -> str:
+def group_of(target: str, topic_id: str) -> str:
     """Return the group that stores a repair's progress.
 
     A topic that is created again has a new id, and therefore a new group.
@@ -165,7 +165,7 @@ def _create(
 ) -> None:
     """Create a clean topic, or only check whether it could be created. Raises KafkaException."""
     largest = max((each.contents.largest for each in plan.partitions if each.to == to), default=0)
-    settings = read_topic_settings(admin, source).clean_topic_settings(plan.rules.retention, largest)
+    settings = settings_of(admin, source).for_clean(plan.rules.retention, largest)
     replicas = len(metadata.partitions[0].replicas)
     topic = NewTopic(to, len(metadata.partitions), replicas, config=settings)
     (made,) = admin.create_topics([topic], validate_only=only_validate).values()
@@ -192,7 +192,7 @@ def _checked_ours(
     """
     mine: list[RepairPartition] = [each for each in plan.partitions if each.source.of.topic == source]
     with progress_group(group_id, client) as consumer:
-        begun = read_progress(consumer, [each.source.of for each in mine])
+        begun = progress_in(consumer, [each.source.of for each in mine])
     if any(found.plan_id != plan.plan_id for found in begun.values()):
         return (
             f"{to} was begun by another plan, and two plans must not share a topic: continue in that plan's --out, use "
@@ -235,7 +235,7 @@ def _holds_records(client: Mapping[str, str], to: str, group_id: str) -> bool:
 
 def _used(consumer: Consumer, to: str) -> list[ClientPartition]:
     """Return a topic's partitions with used offsets, each positioned at its beginning."""
-    places = {p: ClientPartition(to, p) for p in retry_until_topic_known(partial(_metadata, consumer, to)).partitions}
-    send_request = consumer.get_watermark_offsets
-    bounds = {p: retry_until_topic_known(partial(send_request, place, SECONDS)) for p, place in places.items()}
+    places = {p: ClientPartition(to, p) for p in retry_until_known(partial(_metadata, consumer, to)).partitions}
+    ask = consumer.get_watermark_offsets
+    bounds = {p: retry_until_known(partial(ask, place, SECONDS)) for p, place in places.items()}
     return [ClientPartition(to, p, begin) for p, (begin, end) in bounds.items() if begin < end]

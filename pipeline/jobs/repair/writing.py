@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader, correct_timestamps
-from sluicegate.pipeline.jobs.repair.listing import unwritable_header_mask
+from sluicegate.pipeline.jobs.repair.listing import have_unwritable_headers
 from sluicegate.pipeline.jobs.repair.plan import RepairPartition
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.reading import read_rows
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writer import MOST_RECORDS, CannotWriteTopic, WriteSettings
+from sluicegate.pipeline.writing.record_writer import MOST_RECORDS, CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 _COLUMNS = "key,value,offset,timestamp,headers_binary"
@@ -29,7 +29,7 @@ class RepairedPartition:
     corrected: int
 
 
-def write_partition(plan: RepairPartition, plan_id: str, writing: WriteSettings) -> RepairedPartition:
+def write_partition(plan: RepairPartition, plan_id: str, writing: Writing) -> RepairedPartition:
     """Write a partition. Raises CannotWriteTopic and the errors of reading."""
     of = plan.source.of
     try:
@@ -96,7 +96,7 @@ class _Writer:
     def _writable(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         if not self._plan.rules.skip_unwritable:
             return rows
-        unwritable = unwritable_header_mask(rows["headers_binary"])
+        unwritable = have_unwritable_headers(rows["headers_binary"])
         self.left_out += int(unwritable.sum())
         return rows.filter(pa.array(~unwritable))
 

@@ -18,15 +18,15 @@ from sluicegate.pipeline.commands.arguments import (
 )
 from sluicegate.pipeline.commands.running import (
     START_AGAIN,
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
+    session_for,
     show_json,
-    topics_from_command_line,
+    topics_of,
 )
-from sluicegate.pipeline.jobs.replay.request import TimeCorrection
+from sluicegate.pipeline.jobs.replay.request import FixTimes
 from sluicegate.pipeline.jobs.replay.writing import Headers
 
 _RESUME = (
@@ -42,7 +42,7 @@ def replay(
     policies: Annotated[Path, typer.Option(metavar="FILE", help="Configuration file of the proxy.")],
     apply: Annotated[bool, typer.Option("--apply", help="Write the records back. Default: a dry run.")] = False,
     fix: Annotated[
-        TimeCorrection | None, typer.Option(help="Correction of bad timestamps. Overrides `fix` in the file.")
+        FixTimes | None, typer.Option(help="Correction of bad timestamps. Overrides `fix` in the file.")
     ] = None,
     from_findings: Annotated[
         str | None,
@@ -81,10 +81,8 @@ def replay(
         request = replay_request(policies, fix, by, headers, now_in_ms(), from_findings)
     except (ConfigError, RuleUnusable, NoFunction) as error:
         exit_with_reason(str(error))
-    topics = replace(topics_from_command_line(bootstrap, topic, config), skip_unreadable=skip_unreadable)
-    with open_job_session(
-        "replay", topics, out, SparkOptions(master, spark_log), resume=_RESUME if apply else START_AGAIN
-    ) as (
+    topics = replace(topics_of(bootstrap, topic, config), skip_unreadable=skip_unreadable)
+    with session_for("replay", topics, out, SparkAt(master, spark_log), resume=_RESUME if apply else START_AGAIN) as (
         spark,
         results,
     ):
@@ -95,5 +93,5 @@ def replay(
         if as_json:
             show_json(summary)
             return
-        typer.echo("\n".join([*report.headline_sentences(summary), conclusion(summary).to_do]))
+        typer.echo("\n".join([*report.first_lines(summary), conclusion(summary).to_do]))
         print_table(report.console_table(summary), out)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from functools import lru_cache
 from importlib import import_module
 
-from sluicegate.dead_letters.writable import unwritable_reason
+from sluicegate.dead_letters.writable import why_unwritable
 from sluicegate.pipeline.jobs.audit.findings import diagnosis_of
 from sluicegate.pipeline.jobs.audit.partition_validator import PLACE, CannotBeValidated, PartitionValidator
 from sluicegate.pipeline.jobs.audit.policies import Policies
@@ -37,7 +37,7 @@ class FunctionFails(Exception):
 
 
 @lru_cache(maxsize=1)
-def import_function(name: str) -> Correct:
+def function_named(name: str) -> Correct:
     """Import the function. Raises NoFunction."""
     module, colon, within = name.partition(":")
     if not (module and colon and within):
@@ -57,7 +57,7 @@ def import_function(name: str) -> Correct:
 def correct_letter(name: str, letter: DeadLetter) -> ReplayRecord | None:
     """Return the function's result for a dead letter. Raises FunctionFails, without record contents in its message."""
     try:
-        found = import_function(name)(letter)
+        found = function_named(name)(letter)
     except NoFunction:
         raise
     except Exception as error:
@@ -110,7 +110,7 @@ class RemainingReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedLetter:
+class Replayed:
     """The decision to write the letter back as `record`. `corrected` is whether it differs from the original record."""
 
     record: ReplayRecord
@@ -126,7 +126,7 @@ class RemainingLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class LetterValidation:
+class Validation:
     """The configuration for correcting and validating dead letters.
 
     `partitions` contains the number of partitions of each existing topic. `by` is the name of the user's function, or
@@ -142,12 +142,12 @@ class LetterValidation:
 class ReplayDecider:
     """Decides about the records in one partition of a dead-letter topic, in order."""
 
-    def __init__(self, validation: LetterValidation) -> None:
+    def __init__(self, validation: Validation) -> None:
         self._asked = validation
         self._rulebook = validation.policies.rulebook()
         self._validators: dict[TopicPartition, PartitionValidator] = {}
 
-    def decide(self, letter: DeadLetter) -> ReplayedLetter | RemainingLetter:
+    def decide(self, letter: DeadLetter) -> Replayed | RemainingLetter:
         """Return the decision. Raises FunctionFails and CannotBeValidated."""
         if letter.is_copy:
             return RemainingLetter(
@@ -172,9 +172,9 @@ class ReplayDecider:
         found = self._validated(letter, record)
         if isinstance(found, RemainingLetter):
             return found
-        if (reason := unwritable_reason(found.timestamp, encode_headers(found.headers))) is not None:
+        if (reason := why_unwritable(found.timestamp, encode_headers(found.headers))) is not None:
             return RemainingLetter(RemainingReason.UNWRITABLE, reason)
-        return ReplayedLetter(found, found != letter.record)
+        return Replayed(found, found != letter.record)
 
     def _validated(self, letter: DeadLetter, record: ReplayRecord) -> ReplayRecord | RemainingLetter:
         """Return the record as the proxy would forward it, or the reason why the letter remains."""

@@ -12,26 +12,26 @@ from pyspark.sql import functions as f
 from sluicegate.pipeline.jobs.repair import required_acls
 from sluicegate.pipeline.jobs.repair.cluster_obstacles import replica_obstacles, transaction_obstacles
 from sluicegate.pipeline.jobs.replay import report
-from sluicegate.pipeline.jobs.replay.decisions import LetterValidation
+from sluicegate.pipeline.jobs.replay.decisions import Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.jobs.replay.listing import decide_letters
 from sluicegate.pipeline.jobs.replay.locations import (
     DestinationTopics,
     dead_letter_location,
-    existing_destinations,
     listed_record_location,
+    origins_of,
 )
 from sluicegate.pipeline.jobs.replay.progress import (
     RemainingRanges,
-    ReplayRun,
-    fence_and_find_remaining_ranges,
-    find_remaining_ranges,
+    Run,
+    committed_remainder,
+    groups_of,
     next_run,
-    replay_groups_by_topic,
-    replay_write_settings,
+    settled_remainder,
+    writing_of,
 )
 from sluicegate.pipeline.jobs.replay.request import ReplayRequest, replay_policies
-from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_letters_back
+from sluicegate.pipeline.jobs.replay.writing import Headers, ReplayedPartition, ReplayPartition, write_back
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import NotebookResult
@@ -68,9 +68,9 @@ class ReplayWork:
     groups: dict[str, str]
     ranges: list[OffsetRange]
     origins: DestinationTopics
-    validation: LetterValidation
+    validation: Validation
     headers: Headers
-    run: ReplayRun
+    run: Run
     called: str
     warnings: tuple[str, ...]
 
@@ -89,14 +89,14 @@ class ReplayListing:
     before: DataFrame | None
 
 
-def prepare_dry_run(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
+def dry_run_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
     """Return the work for a dry run. Raises CannotWriteTopic and NoFindings."""
-    return _work(spark, topics, results, request, find_remaining_ranges, lambda found, _why: tuple(found))
+    return _work(spark, topics, results, request, committed_remainder, lambda found, _why: tuple(found))
 
 
-def prepare_replay(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
+def applied_work(spark: SparkSession, topics: Topics, results: Results, request: ReplayRequest) -> ReplayWork:
     """Return the work for writing, and fence other runs. Raises CannotWriteTopic and NoFindings."""
-    return _work(spark, topics, results, request, fence_and_find_remaining_ranges, _only_if_none)
+    return _work(spark, topics, results, request, settled_remainder, _only_if_none)
 
 
 def _work(
@@ -113,7 +113,7 @@ def _work(
         if request.findings is None
         else listed_record_location(spark, topics, request.findings)
     )
-    groups = replay_groups_by_topic(topics, location.letters.group)
+    groups = groups_of(topics, location.letters.group)
     require_no_obstacles(
         required_acls.missing_acl_sentences(topics, map(required_acls.acl_for_progress, groups.values())),
         required_acls.ACLS_MISSING,
@@ -130,9 +130,9 @@ def _work(
     needed = required_acls.acls_for_writing(sorted(targets))
     unable += warnings_of(required_acls.missing_acl_sentences(topics, needed), required_acls.ACLS_MISSING)
     unable += warnings_of(replica_obstacles(topics, targets), _UNFINISHABLE)
-    origins = existing_destinations(topics, targets)
+    origins = origins_of(topics, targets)
     policies = replay_policies(request.config, origins.settings, request.fix)
-    validation = LetterValidation(policies, origins.partitions, request.by, request.now_ms)
+    validation = Validation(policies, origins.partitions, request.by, request.now_ms)
     warnings = (*unable, *committed.missing, *origins.warnings, *location.skipped_record_sentences(remaining))
     return ReplayWork(
         topics,
@@ -159,8 +159,8 @@ def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
     wanted = [each for each in work.ranges if each.size > 0]
     rows = results.write_table(_ALL, decide_letters(spark, work.letters, wanted, work.validation))
     back = results.write_table(BACK, rows.where("reason IS NULL").drop("reason", "reported"))
-    remaining = work.run.write_remaining_records(rows.where("reason IS NOT NULL").drop("after", "corrected"))
-    before = work.run.remaining_records_before(work.ranges, work.groups)
+    remaining = work.run.list_remaining(rows.where("reason IS NOT NULL").drop("after", "corrected"))
+    before = work.run.remaining_before(work.ranges, work.groups)
     results.write_table(REMAINING, remaining if before is None else before.unionByName(remaining))
     counts = rows.groupBy("topic", "partition").agg(f.count("*").alias("records")).collect()
     found = {TopicPartition(row.topic, row.partition): row.records for row in counts}
@@ -175,20 +175,18 @@ def list_decisions(spark: SparkSession, work: ReplayWork) -> ReplayListing:
     return ReplayListing(plans, back, remaining, before)
 
 
-def write_listed_records(spark: SparkSession, work: ReplayWork, listing: ReplayListing) -> list[ReplayedPartition]:
+def write_listed(spark: SparkSession, work: ReplayWork, listing: ReplayListing) -> list[ReplayedPartition]:
     """Write records back and wait until readers see them. Raises CannotWriteTopic."""
     work.run.begin(work.ranges, work.groups)
     letters, validation, headers, size = work.letters, work.validation, work.headers, work.origins.batch_bytes
     topics, groups = work.topics, work.groups
 
-    def write_planned_range(plan: ReplayPartition) -> list[pa.RecordBatch]:
-        writing = replay_write_settings(topics, groups, plan.source.of, size)
-        done = write_letters_back(plan, validation, headers, letters, writing)
+    def write(plan: ReplayPartition) -> list[pa.RecordBatch]:
+        writing = writing_of(topics, groups, plan.source.of, size)
+        done = write_back(plan, validation, headers, letters, writing)
         return [pa.RecordBatch.from_pylist([asdict(each) for each in done])] if done else []
 
-    rows = map_in_tasks(
-        spark, listing.plans, lambda plan: plan.source.size, write_planned_range, _WRITTEN, _AT_ONCE
-    ).collect()
+    rows = map_in_tasks(spark, listing.plans, lambda plan: plan.source.size, write, _WRITTEN, _AT_ONCE).collect()
     written = [ReplayedPartition(**row.asDict()) for row in rows]
     work.run.end(work.ranges, work.groups)
     wait_until_readable(_hidden(work.topics, written))
@@ -203,17 +201,17 @@ def _hidden(topics: Topics, written: Sequence[ReplayedPartition]) -> Callable[[]
         ends[of] = max(each.last, ends.get(of, 0))
     names = tuple({of.topic for of in ends})
 
-    def find_hidden_offsets() -> list[str]:
+    def ask() -> list[str]:
         if not ends:
             return []
         with Topics(topics.bootstrap, names, topics.settings).cluster() as cluster:
             seen = cluster.offsets(list(ends), LATEST, committed=True)
         return [f"{of}: offsets {seen[of]} to {last}" for of, last in ends.items() if seen[of] <= last]
 
-    return find_hidden_offsets
+    return ask
 
 
-def build_summary(work: ReplayWork, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
+def summary_of(work: ReplayWork, listing: ReplayListing, written: list[ReplayedPartition] | None) -> dict[str, Any]:
     """Return the summary. `written` is None for a dry run."""
     back = listing.back.groupBy("topic", "to_topic", "kept_for", "corrected").agg(
         f.count("*").alias("records"),
@@ -281,8 +279,8 @@ def propose_replay(spark: SparkSession, topics: Topics, results: Results, reques
 
     Raises CannotWriteTopic, NoFindings, and the errors of `ReplayDecider.decide`.
     """
-    work = prepare_dry_run(spark, topics, results, request)
-    results.delete_summary()
+    work = dry_run_work(spark, topics, results, request)
+    results.forget_summary()
     return _finish(work, list_decisions(spark, work), None)
 
 
@@ -291,14 +289,14 @@ def write_replay(spark: SparkSession, topics: Topics, results: Results, request:
 
     Raises CannotWriteTopic, NoFindings, and the errors of `ReplayDecider.decide`.
     """
-    work = prepare_replay(spark, topics, results, request)
-    results.delete_summary()
+    work = applied_work(spark, topics, results, request)
+    results.forget_summary()
     listing = list_decisions(spark, work)
-    return _finish(work, listing, write_listed_records(spark, work, listing))
+    return _finish(work, listing, write_listed(spark, work, listing))
 
 
 def _finish(work: ReplayWork, listing: ReplayListing, done: list[ReplayedPartition] | None) -> Replay:
-    results, summary = work.run.results, build_summary(work, listing, done)
+    results, summary = work.run.results, summary_of(work, listing, done)
     report.write_report(results, summary, work.validation.now_ms)
     results.write_summary(summary)
     return Replay(summary, results.read_table(BACK), results.read_table(REMAINING), work.warnings)

@@ -33,7 +33,7 @@ class LetterSource(Protocol):
     @property
     def group(self) -> str: ...
 
-    def read_letters(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
         """Yield a range's dead letters in order. Raises the errors of reading."""
 
 
@@ -44,7 +44,7 @@ class DeadLetterTopic:
     options: Mapping[str, str]
     group: str = DEAD_LETTER_GROUP
 
-    def read_letters(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
         """Yield a range's dead letters in order. Raises the errors of reading."""
         reading = source_options({**self.options, "subscribe": wanted.of.topic, "columns": _COLUMNS})
         for batch in read_rows(reading, wanted):

@@ -40,11 +40,11 @@ class ListedRecords:
     group = LISTED_GROUP
 
     def __init__(self, options: Mapping[str, str], listed: Broadcast[dict[TopicPartition, pa.Table]]) -> None:
-        """Take the raw source's options and, as `listed`, the result of `read_listed_records`."""
+        """Take the raw source's options and, as `listed`, the result of `listed_records_in`."""
         self._options = {**options, "columns": _COLUMNS, "failOnDataLoss": "false"}
         self._listed = listed
 
-    def read_letters(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
+    def within(self, wanted: OffsetRange) -> Iterator[LetterBatch]:
         """Yield a range's listed records in order. Raises the errors of reading."""
         listed = self._listed.value[wanted.of]
         first, end = np.searchsorted(listed["offset"].to_numpy(), [wanted.start, wanted.end])
@@ -71,7 +71,7 @@ class ListedRecords:
         return found, size
 
 
-def read_listed_records(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
+def listed_records_in(results: Results, topics: Sequence[str]) -> dict[TopicPartition, pa.Table]:
     """Return the records that the folder's audit lists for the topics, by partition and in offset order.
 
     Columns: `offset`, `timestamp` (ms; null if a whole batch is bad), `reason`, `rules` (names separated by commas, or
@@ -98,7 +98,7 @@ def read_listed_records(results: Results, topics: Sequence[str]) -> dict[TopicPa
     return found
 
 
-def listed_record_ranges(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
+def ranges_of(listed: Mapping[TopicPartition, pa.Table], there: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return, for each partition, the range from the first to the last listed record.
 
     Raises NoFindings if a partition ends before its last listed record.

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter
-from sluicegate.pipeline.jobs.replay.decisions import LetterValidation, RemainingLetter, ReplayDecider, ReplayedLetter
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Replayed, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange
 from sluicegate.pipeline.source.tasks import map_in_tasks
@@ -24,13 +24,13 @@ _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in (field.split() for f
 
 
 def decide_letters(
-    spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange], validation: LetterValidation
+    spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange], validation: Validation
 ) -> DataFrame:
     """Return a row for each record. The frame's tasks raise FunctionFails and CannotBeValidated."""
 
     def decide_letters_of_range(wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
         decider = ReplayDecider(validation)
-        for some in letters.read_letters(wanted):
+        for some in letters.within(wanted):
             rows = [_row(wanted, offset, found, decider) for offset, found in some.records]
             yield pa.RecordBatch.from_pylist(rows, _SCHEMA)
 
@@ -52,5 +52,5 @@ def _row(
     match decider.decide(found):
         case RemainingLetter(reason, message):
             return place | about | {"corrected": False, "reason": str(reason), "reported": message}
-        case ReplayedLetter(record, corrected):
+        case Replayed(record, corrected):
             return place | about | {"corrected": corrected, "after": record.timestamp}

@@ -14,8 +14,8 @@ from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter
 from sluicegate.pipeline.jobs.replay.letters import DeadLetterTopic, LetterSource
 from sluicegate.pipeline.jobs.replay.listed_records import (
     ListedRecords,
-    listed_record_ranges,
-    read_listed_records,
+    listed_records_in,
+    ranges_of,
     skipped_record_sentences,
 )
 from sluicegate.pipeline.kafka.cluster import OffsetRange
@@ -53,7 +53,7 @@ def dead_letter_location(topics: Topics) -> Location:
         letters,
         topics.ranges(),
         DEAD_LETTER,
-        lambda spark, ranges: list_destination_topics(spark, letters, ranges) - set(topics.names),
+        lambda spark, ranges: destinations_named_in(spark, letters, ranges) - set(topics.names),
         lambda _ranges: [],
     )
 
@@ -64,11 +64,11 @@ def listed_record_location(spark: SparkSession, topics: Topics, folder: str) -> 
     Raises NoFindings and TopicRecreated.
     """
     results = Results(spark, folder)
-    listed = read_listed_records(results, topics.names)
+    listed = listed_records_in(results, topics.names)
     check_topic_ids(results, topics, "Audit them again")
     return Location(
         ListedRecords(topics.options, spark.sparkContext.broadcast(listed)),
-        listed_record_ranges(listed, topics.ranges()),
+        ranges_of(listed, topics.ranges()),
         FOUND_RECORD,
         lambda _spark, _ranges: set(topics.names),
         lambda ranges: skipped_record_sentences(listed, ranges),
@@ -96,30 +96,30 @@ class DestinationTopics:
         return min([_DEFAULT_BATCH_BYTES, *sizes])
 
 
-def list_destination_topics(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
+def destinations_named_in(spark: SparkSession, letters: LetterSource, ranges: Sequence[OffsetRange]) -> set[str]:
     """Return the destination topics of the dead letters in the ranges."""
 
-    def list_destinations_of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
+    def destinations_of_range(wanted: OffsetRange) -> Iterable[pa.RecordBatch]:
         names = {
             found.topic
-            for some in letters.read_letters(wanted)
+            for some in letters.within(wanted)
             for _, found in some.records
             if not isinstance(found, RemainingLetter)
         }
         return [pa.RecordBatch.from_pydict({"topic": pa.array(sorted(names), pa.string())})]
 
     rows = (
-        map_in_tasks(spark, ranges, lambda wanted: wanted.size, list_destinations_of_range, "topic string")
+        map_in_tasks(spark, ranges, lambda wanted: wanted.size, destinations_of_range, "topic string")
         .distinct()
         .collect()
     )
     return {row.topic for row in rows}
 
 
-def existing_destinations(topics: Topics, names: Collection[str]) -> DestinationTopics:
+def origins_of(topics: Topics, names: Collection[str]) -> DestinationTopics:
     """Return the existing destination topics among `names`. Raises CannotWriteTopic if topics cannot be listed."""
     try:
-        known = AdminClient(topics.librdkafka_settings).list_topics(timeout=SECONDS).topics
+        known = AdminClient(topics.for_librdkafka).list_topics(timeout=SECONDS).topics
     except KafkaException as error:
         raise CannotWriteTopic(error.args[0].str()) from error
     there = sorted(known.keys() & set(names))

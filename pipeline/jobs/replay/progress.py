@@ -15,27 +15,27 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame
 
-from sluicegate.pipeline.jobs.repair.settings import read_topic_id
+from sluicegate.pipeline.jobs.repair.settings import topic_id_of
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
-from sluicegate.pipeline.runs.errors import ResultsOfEarlierBuild
+from sluicegate.pipeline.runs.errors import EarlierBuild
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
-from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, read_progress
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, WriteSettings
+from sluicegate.pipeline.writing.progress import WriteProgress, progress_group, progress_in
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import transactions
 
 DEAD_LETTER_GROUP, LISTED_GROUP = "sluicegate-replay", "sluicegate-replay-found"
 """Prefixes of groups: for dead letters, and for records that an audit listed."""
 
 
-def replay_groups_by_topic(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
+def groups_of(topics: Topics, begins: str = DEAD_LETTER_GROUP) -> dict[str, str]:
     """Return the group of each source topic. Raises CannotWriteTopic.
 
     A topic that is created again gets a different group.
     """
-    admin = AdminClient(topics.librdkafka_settings)
+    admin = AdminClient(topics.for_librdkafka)
     try:
-        return {name: f"{begins}.{name}.{read_topic_id(admin, name)}" for name in topics.names}
+        return {name: f"{begins}.{name}.{topic_id_of(admin, name)}" for name in topics.names}
     except KafkaException as error:
         raise CannotWriteTopic(f"{', '.join(topics.names)}: {error.args[0].str()}") from error
 
@@ -48,43 +48,39 @@ class RemainingRanges:
     missing: tuple[str, ...] = ()
 
 
-def find_remaining_ranges(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
+def committed_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
     """Return the rest of the ranges, without disturbing a running replay. Raises CannotWriteTopic."""
-    client = {**topics.librdkafka_settings, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
+    client = {**topics.for_librdkafka, "isolation.level": "read_uncommitted"}  # do not wait for open transactions
     found: dict[TopicPartition, WriteProgress] = {}
     try:
         for name, group_id in groups.items():
             with progress_group(group_id, client) as consumer:
-                found |= read_progress(consumer, [each.of for each in ranges if each.of.topic == name])
+                found |= progress_in(consumer, [each.of for each in ranges if each.of.topic == name])
     except KafkaException as error:
         raise CannotWriteTopic(f"{', '.join(groups)}: {error.args[0].str()}") from error
     return _remaining_of(ranges, {of: its.reached for of, its in found.items()}, is_whole=_is_whole(groups))
 
 
-def fence_and_find_remaining_ranges(
-    topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]
-) -> RemainingRanges:
+def settled_remainder(topics: Topics, groups: Mapping[str, str], ranges: Sequence[OffsetRange]) -> RemainingRanges:
     """Return the rest of the ranges after a killed run's transaction was committed or aborted.
 
     Fences a running replay, which then ends. Raises CannotWriteTopic.
     """
     reached: dict[TopicPartition, int] = {}
     for each in ranges:
-        with transactions(each.of, replay_write_settings(topics, groups, each.of)) as target:
+        with transactions(each.of, writing_of(topics, groups, each.of)) as target:
             before = target.before()
             if before is not None:
                 reached[each.of] = before.reached
     return _remaining_of(ranges, reached, is_whole=_is_whole(groups))
 
 
-def replay_write_settings(
-    topics: Topics, groups: Mapping[str, str], of: TopicPartition, largest_batch: int = 1 << 20
-) -> WriteSettings:
+def writing_of(topics: Topics, groups: Mapping[str, str], of: TopicPartition, largest_batch: int = 1 << 20) -> Writing:
     """Return the settings for writing a partition's records.
 
     `largest_batch` is the maximum batch size (bytes) of all destination topics.
     """
-    return WriteSettings(groups[of.topic], largest_batch, "lz4", topics, "their topics")
+    return Writing(groups[of.topic], largest_batch, "lz4", topics, "their topics")
 
 
 def _is_whole(groups: Mapping[str, str]) -> bool:
@@ -120,7 +116,7 @@ _REMAINING = "remaining"
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayRun:
+class Run:
     """The run with this `number` in a folder. A run counts once it has begun to write."""
 
     results: Results
@@ -130,7 +126,7 @@ class ReplayRun:
     def _path(self) -> str:
         return f"{_FOLDER}/{self.number}"
 
-    def write_remaining_records(self, rows: DataFrame) -> DataFrame:
+    def list_remaining(self, rows: DataFrame) -> DataFrame:
         """Write the list of the records that this run leaves."""
         return self.results.write_table(f"{self._path}/{_REMAINING}", rows)
 
@@ -157,10 +153,10 @@ class ReplayRun:
         reached = [ends.get((groups[r.of.topic], r.of.partition), 0) for r in ranges]
         return [replace(r, start=max(r.start, min(r.end, end))) for r, end in zip(ranges, reached, strict=True)]
 
-    def remaining_records_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
+    def remaining_before(self, ranges: Sequence[OffsetRange], groups: dict[str, str]) -> DataFrame | None:
         """Return the records before these ranges that earlier runs on the same topics left; None if there are none.
 
-        Raises ResultsOfEarlierBuild.
+        Raises EarlierBuild.
         """
         parts = []
         ends = {(groups[r.of.topic], r.of.partition): r.start for r in ranges}
@@ -171,7 +167,7 @@ class ReplayRun:
             if bounds:
                 name = f"{_FOLDER}/{number}/{_REMAINING}"
                 if not self.results.has(name):
-                    raise ResultsOfEarlierBuild(self.results.path(f"{_FOLDER}/{number}"))
+                    raise EarlierBuild(self.results.path(f"{_FOLDER}/{number}"))
                 rows = self.results.read_table(name)
                 known = rows.sparkSession.createDataFrame(bounds, "topic string, partition int, end bigint")
                 parts.append(rows.join(known, ["topic", "partition"]).where("offset < end").drop("end"))
@@ -179,9 +175,9 @@ class ReplayRun:
         return reduce(DataFrame.unionByName, parts) if parts else None
 
 
-def next_run(results: Results) -> ReplayRun:
+def next_run(results: Results) -> Run:
     """Return a run with the lowest number with which no earlier run has begun."""
     number = 0
     while results.has(f"{_FOLDER}/{number}/{_BEGUN}"):
         number += 1
-    return ReplayRun(results, number)
+    return Run(results, number)

@@ -9,9 +9,9 @@ from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.wording import (
     Conclusion,
     count_text,
-    escape_controls,
-    limit_rows,
-    moment_with_ms_text,
+    cut_rows,
+    moment_and_ms,
+    printable,
     share_text,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
@@ -58,7 +58,7 @@ _HEADS = ("source", "destination", "rejected for", "decision", "records", "examp
 _REMAINING = ("record", "destination", "rejected for", "reason")
 
 
-def headline_sentences(summary: Mapping[str, Any]) -> list[str]:
+def first_lines(summary: Mapping[str, Any]) -> list[str]:
     """Return sentences about records that are written back and records that remain."""
     topics = summary["topics"].values()
     records, back, corrected, remaining = (
@@ -85,28 +85,28 @@ def headline_sentences(summary: Mapping[str, Any]) -> list[str]:
 def console_table(summary: Mapping[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
     title = "Replayed" if summary["applied"] else "Records that --apply would write (a dry run: nothing is written)"
-    shown, rest = limit_rows(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> None:
     """Write the report: the decisions, then the remaining records."""
-    shown, rest = limit_rows(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     sections = [ReportSection("Decisions", tables=[Table(rest, _HEADS, shown)])]
     if summary["remaining_records"]:
-        named, more = limit_rows(summary["remaining_records"], "the table remaining")
+        named, more = cut_rows(summary["remaining_records"], "the table remaining")
         rows = [
             (
                 f"{row['topic']}-{row['partition']}@{row['offset']}",
                 _target(row["to_topic"], row["to_partition"]),
-                escape_controls(row["kept_for"] or ""),
-                f"{escape_controls(row['reason'])}: {escape_controls(row['reported'])}",
+                printable(row["kept_for"] or ""),
+                f"{printable(row['reason'])}: {printable(row['reported'])}",
             )
             for row in named
         ]
         sections.append(ReportSection("Remaining records", tables=[Table(more, _REMAINING, rows)]))
     about = " ".join(
-        ["Written." if summary["applied"] else "A dry run: nothing was written.", *headline_sentences(summary)[1:]]
+        ["Written." if summary["applied"] else "A dry run: nothing was written.", *first_lines(summary)[1:]]
     )
     results.write_text(REPORT, page("Replay", conclusion(summary), about, sections, now_ms))
 
@@ -117,14 +117,14 @@ def _rows(summary: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         for row in summary["replays"]
     ]
     remaining = [
-        (*_place(row), f"remains: {escape_controls(row['reason'])}", *_count(row), escape_controls(row["reported"]))
+        (*_place(row), f"remains: {printable(row['reason'])}", *_count(row), printable(row["reported"]))
         for row in summary["remaining"]
     ]
     return [*back, *remaining]
 
 
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
-    return row["topic"], escape_controls(row["to_topic"] or ""), escape_controls(row["kept_for"] or "")
+    return row["topic"], printable(row["to_topic"] or ""), printable(row["kept_for"] or "")
 
 
 def _count(row: Mapping[str, Any]) -> tuple[int, str]:
@@ -133,17 +133,13 @@ def _count(row: Mapping[str, Any]) -> tuple[int, str]:
 
 def _change(row: Mapping[str, Any]) -> str:
     if row["before"] == row["after"]:
-        return f"timestamp {moment_with_ms_text(row['after'])}"
-    return f"timestamp {moment_with_ms_text(row['before'])} becomes {moment_with_ms_text(row['after'])}"
+        return f"timestamp {moment_and_ms(row['after'])}"
+    return f"timestamp {moment_and_ms(row['before'])} becomes {moment_and_ms(row['after'])}"
 
 
 def _target(topic: str | None, partition: int | None) -> str:
-    return "" if topic is None else f"{escape_controls(topic)}-{partition}"
+    return "" if topic is None else f"{printable(topic)}-{partition}"
 
 
 def _in_words(counts: Mapping[str, int]) -> str:
-    return (
-        ": " + ", ".join(f"{escape_controls(name)} {count:,}" for name, count in sorted(counts.items()))
-        if counts
-        else ""
-    )
+    return ": " + ", ".join(f"{printable(name)} {count:,}" for name, count in sorted(counts.items())) if counts else ""

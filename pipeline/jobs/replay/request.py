@@ -10,13 +10,13 @@ from typing import Any
 from sluicegate.config.loading import load_file
 from sluicegate.config.model import Config
 from sluicegate.config.topics import Fix
-from sluicegate.pipeline.jobs.audit.policies import Policies, policies_for_stored_records
-from sluicegate.pipeline.jobs.replay.decisions import import_function
+from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
+from sluicegate.pipeline.jobs.replay.decisions import function_named
 from sluicegate.pipeline.jobs.replay.writing import Headers
 from sluicegate.validation.cluster_settings import ClusterSettings
 
 
-class TimeCorrection(StrEnum):
+class FixTimes(StrEnum):
     """Ways to correct times that are out of bounds, like `fix` in the proxy's file."""
 
     NOW = "now"
@@ -29,7 +29,7 @@ class TimeCorrection(StrEnum):
 class ReplayRequest:
     """The arguments of a replay.
 
-    `fix` and `by` determine the corrections; see `replay_policies` and `import_function`. `now_ms` is the time against
+    `fix` and `by` determine the corrections; see `replay_policies` and `function_named`. `now_ms` is the time against
     which timestamps are validated. `findings` is the folder of an audit; the replay reads the bad records that it lists
     from the topics themselves. None means that the topics contain dead letters.
     """
@@ -43,7 +43,7 @@ class ReplayRequest:
 
 
 def replay_request(
-    policies: Path, fix: TimeCorrection | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
+    policies: Path, fix: FixTimes | None, by: str | None, headers: Headers, now_ms: int, findings: str | None
 ) -> ReplayRequest:
     """Check the arguments and return the request. `policies` is the proxy's configuration file.
 
@@ -53,7 +53,7 @@ def replay_request(
     fixing = None if fix is None else Fix(timestamp=fix.value)
     replay_policies(config, {}, fixing).rulebook()
     if by is not None:
-        import_function(by)
+        function_named(by)
     return ReplayRequest(config, fixing, by, headers, now_ms, findings)
 
 
@@ -63,7 +63,7 @@ def replay_policies(config: Config, settings: Mapping[str, ClusterSettings], fix
     A topic with quarantine has no fix, because only rejected records are quarantined. A replay does not quarantine, so
     the fix in `defaults` also applies to dead letters. No policy only observes, so bad records remain.
     """
-    found = policies_for_stored_records(config, settings)
+    found = policies_of(config, settings)
     rejecting: dict[str, Any] = {"mode": None}
     if fix is not None:
         rejecting["fix"] = None

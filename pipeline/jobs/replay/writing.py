@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sluicegate.pipeline.jobs.replay.dead_letter import DeadLetter, encode_headers
-from sluicegate.pipeline.jobs.replay.decisions import LetterValidation, RemainingLetter, ReplayDecider
+from sluicegate.pipeline.jobs.replay.decisions import RemainingLetter, ReplayDecider, Validation
 from sluicegate.pipeline.jobs.replay.letters import LetterBatch, LetterSource
 from sluicegate.pipeline.kafka.cluster import OffsetRange, TopicPartition
 from sluicegate.pipeline.kafka.fetching import DataLoss
 from sluicegate.pipeline.writing.progress import WriteProgress
-from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, WriteSettings
+from sluicegate.pipeline.writing.record_writer import CannotWriteTopic, Writing
 from sluicegate.pipeline.writing.transactions import Transactions, transactions
 
 
@@ -44,8 +44,8 @@ class ReplayedPartition:
     last: int
 
 
-def write_letters_back(
-    plan: ReplayPartition, validation: LetterValidation, headers: Headers, letters: LetterSource, writing: WriteSettings
+def write_back(
+    plan: ReplayPartition, validation: Validation, headers: Headers, letters: LetterSource, writing: Writing
 ) -> list[ReplayedPartition]:
     """Write the records. Committed records stay after an error.
 
@@ -56,7 +56,7 @@ def write_letters_back(
         with transactions(of, writing) as target:
             writer = _Writer(plan, target, ReplayDecider(validation), headers, _before(plan, target))
             if writer.rest.size > 0:
-                writer.write(letters.read_letters(writer.rest))
+                writer.write(letters.within(writer.rest))
     except DataLoss as loss:
         raise CannotWriteTopic(
             f"{loss} since they were listed (retention?); written records stay. Start again"

@@ -6,13 +6,13 @@ import typer
 
 from sluicegate.pipeline.commands.arguments import AsJson, Bootstrap, ConfigFile, Master, Out, SkipUnreadable, SparkLog
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
+    session_for,
     show_json,
-    topics_from_command_line,
+    topics_of,
 )
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.source.topics import Topics
@@ -50,10 +50,10 @@ def verify(
 
     if len(topic) != 2 or topic[0] == topic[1]:
         exit_with_reason("verify compares two topics: use --topic twice")
-    topics = topics_from_command_line(bootstrap, topic, config)
-    with open_job_session("verify", topics, out, SparkOptions(master, spark_log)) as (spark, results):
+    topics = topics_of(bootstrap, topic, config)
+    with session_for("verify", topics, out, SparkAt(master, spark_log)) as (spark, results):
         source = Topics(bootstrap, (topic[0],), topics.settings, skip_unreadable=skip_unreadable)
-        made_by = job.read_repair_plan(Results(spark, plan), *topic) if plan is not None else None
+        made_by = job.plan_in(Results(spark, plan), *topic) if plan is not None else None
         found = run_verify(spark, source, topic[1], results, now_in_ms(), made_by)
         if as_json:
             show_json(found.summary)

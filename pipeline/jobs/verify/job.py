@@ -13,23 +13,23 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.job import PLAN
-from sluicegate.pipeline.jobs.repair.plan import RepairPlan, parse_plan
+from sluicegate.pipeline.jobs.repair.plan import RepairPlan, plan_from
 from sluicegate.pipeline.jobs.verify import report
 from sluicegate.pipeline.jobs.verify.records import (
     are_writable,
     content_hash,
-    ignore_copied_declarations,
-    read_records_to_compare,
     records_before_repair,
+    records_of,
     unchanged_records,
+    without_copied_declarations,
 )
 from sluicegate.pipeline.jobs.verify.repairs import (
     deviations_from_plan,
-    estimates_out_of_bounds,
-    has_wrong_unit,
-    is_estimated_time,
     is_plausible_time,
-    wrongly_converted_records,
+    is_timeless,
+    out_of_bounds,
+    unit_is_wrong,
+    wrongly_converted,
 )
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.notebook import NotebookResult
@@ -52,11 +52,11 @@ class PlanMismatch(PipelineError):
     """Raised if the folder contains no plan, or a plan about other topics. The message names the folder."""
 
 
-def read_repair_plan(results: Results, source: str, target: str) -> RepairPlan:
+def plan_in(results: Results, source: str, target: str) -> RepairPlan:
     """Return the repair plan in this folder. Raises PlanMismatch."""
     if not results.has(PLAN):
         raise PlanMismatch(f"{results.path(PLAN)} does not exist: set --plan to the --out of the repair")
-    plan = parse_plan(results.read_text(PLAN))
+    plan = plan_from(results.read_text(PLAN))
     if plan.targets.get(source) != target:
         held = ", ".join(f"{source} to {to}" for source, to in plan.targets.items())
         raise PlanMismatch(f"the plan in {results.path(PLAN)} is for {held}")
@@ -70,20 +70,20 @@ def verify(
 
     With a plan, only the records in the plan are compared, and declared repairs are checked against the plan.
     """
-    results.delete_summary()
+    results.forget_summary()
     source = replace(
         source, skip_unreadable=source.skip_unreadable or (plan is not None and plan.rules.skip_unreadable)
     )
     clean = replace(source, names=(target,))
     planned = None if plan is None else [p.source for p in plan.partitions if p.source.of.topic == source.names[0]]
-    first = read_records_to_compare(spark, source, source.ranges() if planned is None else planned, source.names[0])
-    second = read_records_to_compare(spark, clean, clean.ranges(), source.names[0])
+    first = records_of(spark, source, source.ranges() if planned is None else planned, source.names[0])
+    second = records_of(spark, clean, clean.ranges(), source.names[0])
     if plan is not None and plan.rules.skip_unwritable:
         first = first.where(are_writable())
     theirs = unchanged_records(first)
     left = _fingerprints(theirs, now_ms)
     if any(block["declared"] for block in left):
-        second = ignore_copied_declarations(second, first)
+        second = without_copied_declarations(second, first)
     ours = records_before_repair(second)
     right = _fingerprints(ours, now_ms)
     summary: dict[str, Any] = {
@@ -127,9 +127,9 @@ def _fingerprints(rows: DataFrame, now_ms: int) -> list[dict[str, Any]]:
         content_hash(f.col("ordinal")).alias("one"),
         content_hash(f.col("ordinal"), f.lit(_OTHER_SEED)).alias("other"),
         "repair",
-        has_wrong_unit().alias("wrong"),
+        unit_is_wrong().alias("wrong"),
         f.when(is_plausible_time(now_ms), f.col("timestamp")).alias("known"),
-        f.when(is_estimated_time(), f.col("timestamp")).alias("estimated"),
+        f.when(is_timeless(), f.col("timestamp")).alias("estimated"),
         "declared",
     )
     blocks = hashed.groupBy("partition", "block", "repair").agg(
@@ -191,10 +191,10 @@ def _differences(theirs: DataFrame, ours: DataFrame) -> DataFrame:
 
 def _wrong_repairs(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
     """Return the repairs that are wrong under any plan; None if there are none."""
-    outside = estimates_out_of_bounds(ours, blocks, now_ms)
+    outside = out_of_bounds(ours, blocks, now_ms)
     if not any(block["wrong"] for block in blocks):
         return outside
-    converted = wrongly_converted_records(ours)
+    converted = wrongly_converted(ours)
     return converted if outside is None else converted.union(outside)
 
 
@@ -249,7 +249,7 @@ def run_verify(
     spark: SparkSession, source: Topics, target: str, results: Results, now_ms: int, plan: RepairPlan | None
 ) -> Verification:
     """Compare the topics and write all results."""
-    results.delete_summary()
+    results.forget_summary()
     results.remove(DIFFERENCES)  # written by an earlier run
     summary = verify(spark, source, target, results, now_ms, plan)
     report.write_report(results, summary, now_ms)

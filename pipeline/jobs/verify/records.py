@@ -13,11 +13,11 @@ from pyspark.sql import functions as f
 
 from sluicegate.pipeline.jobs.repair.correction import NAMES, RepairHeader
 from sluicegate.pipeline.kafka.cluster import OffsetRange
-from sluicegate.pipeline.source.arrow import columns_as_ddl
+from sluicegate.pipeline.source.arrow import ddl_of
 from sluicegate.pipeline.source.chunks import Chunk, cut_ranges
 from sluicegate.pipeline.source.options import SourceOptions, source_options
 from sluicegate.pipeline.source.reading import count_rows, read_rows
-from sluicegate.pipeline.source.tasks import map_in_tasks, max_task_count
+from sluicegate.pipeline.source.tasks import map_in_tasks, tasks_at_most
 from sluicegate.pipeline.source.topics import Topics
 
 _COLUMNS = "key,value,partition,offset,timestamp,headers_binary"
@@ -27,7 +27,7 @@ _KEPT = ("partition", "offset", "key", "value", "timestamp", "declared", *_ORIGI
 _ADDED = (RepairHeader.ORIGIN, RepairHeader.TIMESTAMP, RepairHeader.KIND)
 
 
-class TopicChangedDuringVerify(Exception):
+class TopicChangedMeanwhile(Exception):
     """Raised if a topic changed after its records were counted. The message names the place and gives a fix."""
 
 
@@ -40,9 +40,7 @@ class _Numbered:
     records: int | None
 
 
-def read_records_to_compare(
-    spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], source: str
-) -> DataFrame:
+def records_of(spark: SparkSession, topics: Topics, ranges: Sequence[OffsetRange], source: str) -> DataFrame:
     """Return the records, with columns for the comparison.
 
     The columns are partition, offset, key, value, timestamp, `all` (headers, with names as bytes), ordinal (position in
@@ -93,9 +91,7 @@ def records_before_repair(records: DataFrame) -> DataFrame:
 
 
 def are_writable() -> Column:
-    """Return whether client libraries can write all header names of a record that
-    `read_records_to_compare` returned.
-    """
+    """Return whether client libraries can write all header names of a record that `records_of` returned."""
 
     def is_writable(header: Column) -> Column:
         return f.is_valid_utf8(header["key"].cast("string")) & ~f.contains(header["key"], f.lit(b"\0"))
@@ -121,13 +117,13 @@ def _in_their_order(spark: SparkSession, topics: Topics, ranges: Sequence[Offset
             yield batch.append_column(_ORDINAL, pa.array(np.arange(count, count + len(batch)) + each.first))
             count += len(batch)
         if each.records is not None and each.records != count:
-            raise TopicChangedDuringVerify(
+            raise TopicChangedMeanwhile(
                 f"{each.wanted.of}: {each.records} records were counted from offset {each.wanted.start} to "
                 f"{each.wanted.end - 1}, and {count} were read: the topic was compacted meanwhile. Start again"
             )
 
-    chunks = _numbered(spark, options, cut_ranges(ranges, max_task_count(spark)))
-    ddl = f"{columns_as_ddl(options.columns)}, {_ORDINAL} bigint"
+    chunks = _numbered(spark, options, cut_ranges(ranges, tasks_at_most(spark)))
+    ddl = f"{ddl_of(options.columns)}, {_ORDINAL} bigint"
     return map_in_tasks(spark, chunks, lambda each: each.wanted.size, rows_of_chunk, ddl)
 
 
@@ -177,14 +173,13 @@ def _is_repair(own: Column, values: Mapping[RepairHeader, Column], topic: str) -
     )
 
 
-def ignore_copied_declarations(target: DataFrame, source: DataFrame) -> DataFrame:
+def without_copied_declarations(target: DataFrame, source: DataFrame) -> DataFrame:
     """Return the target's records, `declared` only if the source contains no identical record, including headers.
 
     The source may contain records with a repair's headers, because a clean topic was written back to it or took its
     name. Copies of these records look like repairs of this run, and only the source shows that they existed before.
-    Both frames come from `read_records_to_compare`. If the target contains more identical records than the source,
-    those at the same positions are the source's own, or else the last ones, because records that are written back come
-    last.
+    Both frames come from `records_of`. If the target contains more identical records than the source, those at the same
+    positions are the source's own, or else the last ones, because records that are written back come last.
     """
     carried = source.where("declared")
     places = carried.select("partition", "ordinal", "whole", f.lit(1).alias("in_place"))

@@ -28,7 +28,7 @@ _TIMELESS = (
 )
 
 
-def has_wrong_unit() -> Column:
+def unit_is_wrong() -> Column:
     """Return whether a repair's corrected time differs from the result of converting its unit."""
     meant = (
         f.when(f.col("repair") == TimeUnit.SECONDS.value, f.col("original") * 1000)
@@ -38,22 +38,22 @@ def has_wrong_unit() -> Column:
     return f.coalesce(meant != f.col("timestamp"), f.lit(False))
 
 
-def wrongly_converted_records(ours: DataFrame) -> DataFrame:
+def wrongly_converted(ours: DataFrame) -> DataFrame:
     """Return the wrongly converted repairs, by their positions in both topics."""
-    return ours.where(has_wrong_unit()).select(*_PLACE)
+    return ours.where(unit_is_wrong()).select(*_PLACE)
 
 
-def is_estimated_time() -> Column:
+def is_timeless() -> Column:
     """Return whether the time is an estimate."""
     return f.coalesce(f.col("repair").isin(*_TIMELESS), f.lit(False))
 
 
 def is_plausible_time(now_ms: int) -> Column:
     """Return whether the time is plausible enough to bound estimates."""
-    return ~is_estimated_time() & f.col("timestamp").between(_EARLIEST_MS, now_ms + _HOUR_MS)
+    return ~is_timeless() & f.col("timestamp").between(_EARLIEST_MS, now_ms + _HOUR_MS)
 
 
-def estimates_out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
+def out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_ms: int) -> DataFrame | None:
     """Return estimates outside the range of their partition's known times; None if there are none.
 
     `blocks` contain the ranges of both (see `sluicegate.pipeline.jobs.verify.job`).
@@ -72,14 +72,14 @@ def estimates_out_of_bounds(ours: DataFrame, blocks: list[dict[str, Any]], now_m
         return None
     bound = f.broadcast(ours.sparkSession.createDataFrame(bounds, "partition int, first bigint, last bigint"))
     outside = ~f.col("timestamp").between(f.col("first"), f.col("last"))
-    return ours.where(is_estimated_time()).join(bound, "partition").where(outside).select(*_PLACE)
+    return ours.where(is_timeless()).join(bound, "partition").where(outside).select(*_PLACE)
 
 
 def deviations_from_plan(ours: DataFrame, plan: RepairPlan, source: str) -> DataFrame:
     """Return the repairs that differ from the plan's corrections."""
     plans = {each.source.of: each for each in plan.partitions}
 
-    def find_deviations(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    def check(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:
             partitions = batch["origin_partition"].to_numpy()
             wrong = np.ones(len(batch), np.bool_)
@@ -91,7 +91,7 @@ def deviations_from_plan(ours: DataFrame, plan: RepairPlan, source: str) -> Data
 
     declared = ours.where(f.col("repair").isNotNull())
     rows = declared.select(*_PLACE, "original", "timestamp", "repair")
-    return rows.mapInArrow(find_deviations, rows.select(*_PLACE).schema)
+    return rows.mapInArrow(check, rows.select(*_PLACE).schema)
 
 
 def _wrong(rows: pa.RecordBatch, planned: Any) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sluicegate.pipeline.report.console import ConsoleTable
 from sluicegate.pipeline.report.page import ReportSection, Table, page
-from sluicegate.pipeline.report.wording import Conclusion, counts_text
+from sluicegate.pipeline.report.wording import Conclusion, counts_in_words
 from sluicegate.pipeline.runs.results import REPORT, Results
 
 _WRONGLY = "repaired wrongly"
@@ -21,7 +21,9 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
             f"Readers can switch to {summary['target']}: all of its {summary['records']['target']:,} records are "
             f"accounted for, {repaired:,} of them as repaired.",
         )
-    found = f"{names} do NOT have the same records, apart from declared repairs: {counts_text(summary['differences'])}."
+    found = (
+        f"{names} do NOT have the same records, apart from declared repairs: {counts_in_words(summary['differences'])}."
+    )
     again = " To correct wrong repairs, repair again into a new topic." if summary["differences"][_WRONGLY] else ""
     grown = "" if summary["records"]["source"] == summary["records"]["target"] else (
         " If the source has new records, use --plan, which compares up to the end of the repair."

@@ -47,13 +47,13 @@ def write_batch(
         kept.unpersist()
 
 
-def read_window_counts(spark: SparkSession, results: Results, number: int) -> DataFrame:
+def windows_of(spark: SparkSession, results: Results, number: int) -> DataFrame:
     """Return the counts that one batch adds to its windows."""
     return spark.read.parquet(_folder(results, WINDOWS, number))
 
 
 @dataclass
-class OffenderTotals:
+class Offender:
     """The sums for one client, topic and reason over all batches."""
 
     events: int = 0
@@ -68,13 +68,13 @@ class ViolationTotals:
     """The sums over all batches. They are kept so that the next batch does not read earlier batches again."""
 
     def __init__(self) -> None:
-        self._offenders: dict[tuple[str | None, ...], OffenderTotals] = {}
+        self._offenders: dict[tuple[str | None, ...], Offender] = {}
         self._windows: set[tuple[Any, ...]] = set()
         self.bad_lines = 0
         self.latest: datetime | None = None
 
     @classmethod
-    def sum_batches_before(cls, results: Results, number: int | None) -> "ViolationTotals":
+    def of_batches_before(cls, results: Results, number: int | None) -> "ViolationTotals":
         """Return the sums over the batches before the given number; None means all batches."""
         found = cls()
         if results.has(WINDOWS):
@@ -105,7 +105,7 @@ class ViolationTotals:
         for row in windows.collect():
             window, *key = (row[name] for name in _OF_WINDOW)
             self._windows.add((window, *key))
-            each = self._offenders.setdefault(tuple(key), OffenderTotals())
+            each = self._offenders.setdefault(tuple(key), Offender())
             for name in ("events", "records", "bad_records", "late_events"):
                 setattr(each, name, getattr(each, name) + (row[name] or 0))
             each.first_window, each.latest = min(each.first_window, window), max(each.latest, row["latest"])

@@ -15,13 +15,13 @@ from sluicegate.pipeline.commands.arguments import (
     table_location_option,
 )
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     print_table,
+    session_for,
     show_json,
-    topics_from_command_line,
+    topics_of,
 )
 from sluicegate.pipeline.source.topics import Topics
 
@@ -64,39 +64,36 @@ def violations(
     from sluicegate.pipeline.jobs.violations import job, report
     from sluicegate.pipeline.jobs.violations.batches import ViolationTotals
     from sluicegate.pipeline.jobs.violations.events import (
-        ReadFileLengths,
+        ReadFiles,
         events_from_files,
         events_from_topic,
     )
     from sluicegate.pipeline.jobs.violations.report import conclusion
-    from sluicegate.pipeline.runs.tables import open_tables
+    from sluicegate.pipeline.runs.tables import tables_in
 
     if (events is None) == (bootstrap is None or not topic):
         exit_with_reason("no events: use --events PATH, or --bootstrap and --topic")
     kept = table_location_option(tables, form)
-    topics = topics_from_command_line(bootstrap, topic, config) if bootstrap is not None and topic else None
-    with open_job_session("violations", topics, out, SparkOptions(master, spark_log), kept, _RESUME) as (
-        spark,
-        results,
-    ):
-        keeper = open_tables(spark, kept) if kept is not None else None
+    topics = topics_of(bootstrap, topic, config) if bootstrap is not None and topic else None
+    with session_for("violations", topics, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
+        keeper = tables_in(spark, kept) if kept is not None else None
         stream = (
             events_from_files(spark, events, batch or _FILES_A_BATCH)
             if events is not None
             else events_from_topic(spark, cast(Topics, topics), batch or _OFFSETS_A_BATCH)
         )
 
-        read_files = None if events is None else ReadFileLengths(spark, events, results)
+        read_files = None if events is None else ReadFiles(spark, events, results)
 
         def report_totals(totals: ViolationTotals) -> None:
-            newly_grown_files = [] if read_files is None else read_files.newly_grown_files()
-            for file in newly_grown_files:
+            grown = [] if read_files is None else read_files.grown()
+            for file in grown:
                 typer.echo(
                     f"warning: {file} has grown since it was read, and the new lines are not counted: move only "
                     f"complete files here, or send events to a topic",
                     err=True,
                 )
-            summary = job.build_summary(totals) | {"grown_files": newly_grown_files}
+            summary = job.summary_of(totals) | {"grown_files": grown}
             report.write_report(results, summary, now_in_ms())
             results.write_summary(summary)
 
@@ -110,7 +107,7 @@ def violations(
             after_batch=report_totals,
             tables=keeper,
         )
-        report_totals(ViolationTotals.sum_batches_before(results, None))
+        report_totals(ViolationTotals.of_batches_before(results, None))
         summary = results.read_summary()
         if as_json:
             show_json(summary)

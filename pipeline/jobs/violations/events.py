@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from sluicegate.pipeline.runs.results import Results, java_classes
-from sluicegate.pipeline.runs.violation_events import has_current_schema_version, parse_event_line
+from sluicegate.pipeline.runs.violation_events import event_of_line, is_of_this_version
 from sluicegate.pipeline.source.options import Trigger
 from sluicegate.pipeline.source.topics import Topics
 from sluicegate.validation.outcome import Outcome
@@ -34,9 +34,9 @@ def _events(lines: DataFrame) -> DataFrame:
 
     `line` is set if the line is not an event of this version. Only events of rejected batches are kept.
     """
-    parsed = lines.select("line", parse_event_line("line").alias("event"))
+    parsed = lines.select("line", event_of_line("line").alias("event"))
     moment = f.try_to_timestamp("event.time")
-    known = has_current_schema_version("event") & moment.isNotNull() & f.col("event.partition").isNotNull()
+    known = is_of_this_version("event") & moment.isNotNull() & f.col("event.partition").isNotNull()
     is_event = f.coalesce(known, f.lit(False))
     was_rejected = f.coalesce(f.col("event.outcome") == Outcome.REJECTED.value, f.lit(True)) | ~is_event
     events = parsed.where(was_rejected).select(
@@ -48,7 +48,7 @@ def _events(lines: DataFrame) -> DataFrame:
 _READ = "files.json"
 
 
-class ReadFileLengths:
+class ReadFiles:
     """Remembers, between runs, the length of each file at its first reading.
 
     Spark reads a file only once, so it would silently miss lines that are added later.
@@ -62,7 +62,7 @@ class ReadFileLengths:
         self._read: dict[str, int] = json.loads(results.read_text(_READ)) if results.has(_READ) else {}
         self._read = self._lengths() | self._read
 
-    def newly_grown_files(self) -> list[str]:
+    def grown(self) -> list[str]:
         """Return the files that have grown since they were read. Call this when a run ends."""
         lengths = self._lengths()
         self._read = lengths | self._read

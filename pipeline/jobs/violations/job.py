@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from sluicegate.pipeline.jobs.violations.batches import ViolationTotals, read_window_counts, write_batch
+from sluicegate.pipeline.jobs.violations.batches import ViolationTotals, windows_of, write_batch
 from sluicegate.pipeline.runs.interruption import Interrupted, stop_request
 from sluicegate.pipeline.runs.results import Results
 from sluicegate.pipeline.runs.tables import Tables, batch_name
@@ -38,18 +38,16 @@ def run(
     so_far: list[ViolationTotals] = []
     taking, is_over = threading.Lock(), threading.Event()
 
-    def process_batch(batch: DataFrame, number: int) -> None:
+    def take(batch: DataFrame, number: int) -> None:
         with taking:
             if is_over.is_set():
                 raise _Over  # so that Spark does not commit the batch
             if not so_far:
-                so_far.append(ViolationTotals.sum_batches_before(results, number))
+                so_far.append(ViolationTotals.of_batches_before(results, number))
             (totals,) = so_far
             write_batch(batch, number, results, window, late_after_seconds, totals.latest)
             if tables is not None:
-                save_window_counts(
-                    tables, read_window_counts(batch.sparkSession, results, number), read_query_id(results), number
-                )
+                keep_windows(tables, windows_of(batch.sparkSession, results, number), stream_in(results), number)
             totals.add_batch(batch.sparkSession, results, number)
             if follow:
                 after_batch(totals)
@@ -57,7 +55,7 @@ def run(
     query = (
         events.writeStream.queryName("sluicegate violations")
         .trigger(processingTime=f"{every_seconds if follow else 0} seconds")
-        .foreachBatch(process_batch)
+        .foreachBatch(take)
         .option("checkpointLocation", results.path(CHECKPOINT))
         .start()
     )
@@ -87,12 +85,12 @@ def _until_stopped(query: StreamingQuery) -> int | None:
         return request.number
 
 
-def read_query_id(results: Results) -> str:
+def stream_in(results: Results) -> str:
     """Return the query's id, which is the same in every run."""
     return str(json.loads(results.read_text(f"{CHECKPOINT}/metadata"))["id"])
 
 
-def build_summary(totals: ViolationTotals) -> dict[str, Any]:
+def summary_of(totals: ViolationTotals) -> dict[str, Any]:
     """Return the summary of all batches."""
     found = totals.offenders()
     for row in found:
@@ -107,7 +105,7 @@ def build_summary(totals: ViolationTotals) -> dict[str, Any]:
     }
 
 
-def save_window_counts(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:
+def keep_windows(tables: Tables, windows: DataFrame, stream: str, number: int) -> None:
     """Keep a batch's windows as `violations_windows`. `stream` is the query's id."""
     name = batch_name(stream, number)
     rows = windows.withColumn("day", f.to_date("window_start")).withColumn("batch", f.lit(name))

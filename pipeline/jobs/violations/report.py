@@ -12,23 +12,23 @@ from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    counts_text,
-    escape_controls,
-    limit_rows,
-    moment_with_ms_text,
+    counts_in_words,
+    cut_rows,
+    moment_and_ms,
+    printable,
     share_text,
-    shorten_label,
-    split_worst_rows,
+    shortened,
+    worst_and_others,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
 
 
 def client_name(client_id: str | None) -> str:
     """Return a client's name in printable form."""
-    return escape_controls(client_id or "(no client id)")
+    return printable(client_id or "(no client id)")
 
 
-def rejected_batches_by_client(summary: Mapping[str, Any]) -> Counter[str]:
+def rejected_by_client(summary: Mapping[str, Any]) -> Counter[str]:
     """Return the number of rejected batches by client."""
     found: Counter[str] = Counter()
     for row in summary["offenders"]:
@@ -38,7 +38,7 @@ def rejected_batches_by_client(summary: Mapping[str, Any]) -> Counter[str]:
 
 def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     """Return the conclusion for all events that have been processed."""
-    by_client = rejected_batches_by_client(summary)
+    by_client = rejected_by_client(summary)
     total = sum(by_client.values())
     if not total:
         return Conclusion("No batch was rejected in these events.", "Nothing.")
@@ -46,15 +46,15 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     reasons: Counter[str] = Counter()
     for row in summary["offenders"]:
         if client_name(row["client_id"]) == worst:
-            reasons[escape_controls(row["reason"] or "no reason given")] += row["events"]
+            reasons[printable(row["reason"] or "no reason given")] += row["events"]
     found = (
-        f"{shorten_label(worst)} has the most rejections: {share_text(its, total)} of "
+        f"{shortened(worst)} has the most rejections: {share_text(its, total)} of "
         f"{count_text(total, 'rejected batch')[:-1]}es"
         if total != 1
-        else f"{shorten_label(worst)} sent the only rejected batch"
+        else f"{shortened(worst)} sent the only rejected batch"
     )
     return Conclusion(
-        f"{found} ({counts_text(dict(reasons))}).",
+        f"{found} ({counts_in_words(dict(reasons))}).",
         f"Start with that client; its rows show the topics and times. "
         f"The events name {count_text(len(by_client), 'client')}.",
     )
@@ -76,8 +76,8 @@ def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [
         (
             client_name(row["client_id"]),
-            escape_controls(row["topic"] or "(unknown topic)"),
-            escape_controls(row["reason"] or ""),
+            printable(row["topic"] or "(unknown topic)"),
+            printable(row["reason"] or ""),
             row["events"],
             row["bad_records"],
             row["late_events"],
@@ -89,26 +89,26 @@ def _rows(summary: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _moment(text: str) -> str:
-    return moment_with_ms_text(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
+    return moment_and_ms(int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000))
 
 
 def console_table(summary: dict[str, Any]) -> ConsoleTable:
     """Return the table that the command prints."""
-    shown, rest = limit_rows(_rows(summary), "summary.json")
+    shown, rest = cut_rows(_rows(summary), "summary.json")
     title = f"Offenders ({summary['events']:,} events, {summary['bad_lines']:,} invalid lines)"
     return ConsoleTable(title, _HEADS, shown, rest)
 
 
 def write_report(results: Results, summary: dict[str, Any], now_ms: int) -> None:
     """Write the report with a plot of the clients with the most violations."""
-    clients = rejected_batches_by_client(summary)
+    clients = rejected_by_client(summary)
     worst = clients.most_common(WORST)
     of = f", the {WORST} with most of {len(clients):,}" if len(clients) > WORST else ""
     series = {"batches": [count for _, count in worst]}
     plots = (
         [bar_plot([name for name, _ in worst], series, f"Rejected batches by client{of}", "batches")] if worst else []
     )
-    shown, others = split_worst_rows(summary["offenders"])
+    shown, others = worst_and_others(summary["offenders"])
     rows = _rows({"offenders": shown})
     caption = "By client, topic and reason"
     if others:

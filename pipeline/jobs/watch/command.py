@@ -24,16 +24,16 @@ from sluicegate.pipeline.commands.arguments import (
     SparkLog,
     TablesAt,
     TopicPatterns,
-    parse_epoch_option,
-    table_location_or_default,
+    epoch_ms_of,
+    table_location_or_folder,
 )
-from sluicegate.pipeline.commands.policy_file import owners_by_topic
+from sluicegate.pipeline.commands.policy_file import owners_of
 from sluicegate.pipeline.commands.running import (
-    SparkOptions,
+    SparkAt,
     exit_with_reason,
     now_in_ms,
-    open_job_session,
     selected_topics,
+    session_for,
     show_json,
 )
 from sluicegate.pipeline.report.wording import count_text
@@ -102,38 +102,36 @@ def watch(
     change.
     """
     from sluicegate.config.loading import ConfigError, load_file
-    from sluicegate.pipeline.jobs.audit.policies import policies_for_stored_records
+    from sluicegate.pipeline.jobs.audit.policies import policies_of
     from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
     from sluicegate.pipeline.jobs.watch.job import WatchSubject
-    from sluicegate.pipeline.jobs.watch.outcome import load_audit_policies, open_watch
+    from sluicegate.pipeline.jobs.watch.outcome import policies_for, watch_in
     from sluicegate.pipeline.jobs.watch.reading import WatchBounds
-    from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, parse_webhook_address
+    from sluicegate.pipeline.jobs.watch.webhook import BadWebhook, webhook_at
     from sluicegate.pipeline.runs.errors import PipelineError
     from sluicegate.validation.rules.rule import RuleUnusable
 
-    bounds = WatchBounds(after_max_ms, before_max_ms, parse_epoch_option(epoch, now_in_ms()))
-    kept = table_location_or_default(out, tables, form)
+    bounds = WatchBounds(after_max_ms, before_max_ms, epoch_ms_of(epoch, now_in_ms()))
+    kept = table_location_or_folder(out, tables, form)
     try:
         configuration = load_file(policies, os.environ).config if policies is not None else None
         if configuration is not None:
-            policies_for_stored_records(
-                configuration, {}
-            ).rulebook()  # if a rule cannot be built, this fails before Spark starts
-        address = parse_webhook_address(webhook) if webhook is not None else None
+            policies_of(configuration, {}).rulebook()  # if a rule cannot be built, this fails before Spark starts
+        address = webhook_at(webhook) if webhook is not None else None
     except (ConfigError, RuleUnusable, BadWebhook) as error:
         exit_with_reason(str(error))
     topics = selected_topics(bootstrap, topic, all_topics, config)
-    topics = replace(topics, owners=owners_by_topic(configuration, topics.names))
+    topics = replace(topics, owners=owners_of(configuration, topics.names))
     try:
         readable = DeniedTopics(topics).readable_topics()
     except PipelineError as error:
         exit_with_reason(str(error))
-    with open_job_session("watch", readable, out, SparkOptions(master, spark_log), kept, _RESUME) as (spark, results):
-        validated_by, warnings = load_audit_policies(topics, configuration)
+    with session_for("watch", readable, out, SparkAt(master, spark_log), kept, _RESUME) as (spark, results):
+        validated_by, warnings = policies_for(topics, configuration)
         for line in warnings:
             typer.echo(f"warning: {line}", err=True)
         watching = WatchSubject(topics, bounds, validated_by, quiet_hours * _HOUR_MS, batch)
-        found, _ = open_watch(spark, watching, results, kept, address)
+        found, _ = watch_in(spark, watching, results, kept, address)
         if not once:
             _until_stopped(found, every_seconds, _as_json if as_json else _in_words)
         elif as_json:

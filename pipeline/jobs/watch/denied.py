@@ -25,7 +25,7 @@ class DeniedTopics:
         """Return the denied topics."""
         return sorted(self._denied)
 
-    def recheck_denied_topics(self) -> Topics:
+    def readable(self) -> Topics:
         """Check the denied topics again, and return the topics that can be read.
 
         Raises TopicTrouble if all are denied, and BrokerUnreachable.
@@ -40,7 +40,7 @@ class DeniedTopics:
             raise TopicTrouble(f"this login may not read any of the topics: {'; '.join(self._denied.values())}")
         return replace(self._topics, names=names)
 
-    def find_new_denials(self, topics: Topics) -> bool:
+    def find(self, topics: Topics) -> bool:
         """Find the denied topics after an error, and return whether there is a new one.
 
         Raises BrokerUnreachable.
@@ -57,13 +57,13 @@ class DeniedTopics:
         Raises TopicTrouble, BrokerUnreachable and ClusterLoginRejected.
         """
         while True:
-            topics = self.recheck_denied_topics()
+            topics = self.readable()
             try:
                 topics.partitions()
             except TopicUnknown:
                 raise
             except TopicTrouble:
-                if not self.find_new_denials(topics):
+                if not self.find(topics):
                     raise
             else:
                 return topics

@@ -41,10 +41,10 @@ def finding_row(finding: WatchFinding, batch: str, reported_at: int) -> dict[str
 def finding_line(row: dict[str, Any]) -> str:
     """Return a line such as `orders: producer 7001: damage nanoseconds began, 40 records, 2026-11-24 09:00`."""
     records = f", {row['records']} records" if row["records"] else ""
-    return f"{row['topic']}: {producer_name(row)}: {description(row)}{records}, {hour_text(row)}"
+    return f"{row['topic']}: {producer_name(row)}: {description(row)}{records}, {hour_of(row)}"
 
 
-def hour_text(row: dict[str, Any]) -> str:
+def hour_of(row: dict[str, Any]) -> str:
     """Return the hour, such as `2026-11-24 09:00`, or `between 2026-11-24 09:00 and 2026-11-25 13:00`."""
     first, last = (
         datetime.fromtimestamp(hour / 1000, UTC).strftime("%Y-%m-%d %H:00")

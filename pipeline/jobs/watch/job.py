@@ -20,8 +20,8 @@ from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import POSSIBLE_CODES, VALID_TIMESTAMP, InvalidTimestampKind
 from sluicegate.pipeline.jobs.watch import findings
 from sluicegate.pipeline.jobs.watch.denied import DeniedTopics
-from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Producers, TimestampOccurrences
-from sluicegate.pipeline.jobs.watch.progress import WatchProgress, read_progress, record_sent_findings
+from sluicegate.pipeline.jobs.watch.producers import DistanceCounts, FindingSubject, Occurrence, Producers
+from sluicegate.pipeline.jobs.watch.progress import WatchProgress, note_sent, progress_in
 from sluicegate.pipeline.jobs.watch.reading import (
     COLUMNS,
     DDL,
@@ -32,15 +32,15 @@ from sluicegate.pipeline.jobs.watch.reading import (
     PartitionStates,
     WatchBounds,
     WatchChunk,
-    make_chunk_processor,
-    read_partition_states,
-    read_topic_ids,
+    ids_of,
+    read_states,
+    reader,
 )
 from sluicegate.pipeline.jobs.watch.report import write_report
 from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.kafka.cluster import TopicTrouble, TopicUnknown
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import Tables, batch_name, utc_day_of_ms
+from sluicegate.pipeline.runs.tables import Tables, batch_name, day_of
 from sluicegate.pipeline.source.options import source_options
 from sluicegate.pipeline.source.tasks import map_in_tasks
 from sluicegate.pipeline.source.topics import Topics
@@ -95,7 +95,7 @@ class Watch:
         self._tables = tables
         self._stream = stream
         self._webhook = webhook
-        self._progress = read_progress(results)
+        self._progress = progress_in(results)
         self._is_unfinished = self._is_again = True
         self._denied = DeniedTopics(watching.topics)
         self._deleted: set[str] = set()
@@ -118,13 +118,13 @@ class Watch:
         name = batch_name(self._stream, number)
         self._is_again, self._is_unfinished = self._is_unfinished, True
         sums = self._written(cells, name)
-        producers = Producers.from_rows(before.producers, self._watching.quiet_ms)
+        producers = Producers.of_rows(before.producers, self._watching.quiet_ms)
         now_ms = time.time_ns() // 1_000_000
         found = [findings.finding_row(each, name, now_ms) for each in producers.take(*_occurrences(sums))]
         self._write_findings(found, name)
         progress = WatchProgress(
             number,
-            {**before.places, **{chunk.wanted.of: states.next_offset_after(chunk) for chunk in chunks}},
+            {**before.places, **{chunk.wanted.of: states.place_after(chunk) for chunk in chunks}},
             producers.rows(),
             ([*before.owed, *found] if self._webhook is not None else [])[-_MOST_OWED:],
             [*before.recent, *found][-_MOST_RECENT:],
@@ -151,7 +151,7 @@ class Watch:
             return None
         trouble = self._webhook.send(self._stream, owed)
         if trouble is None:
-            record_sent_findings(self._results, self._progress.number)
+            note_sent(self._results, self._progress.number)
             self._progress.owed.clear()
         return trouble
 
@@ -174,13 +174,13 @@ class Watch:
         name.
         """
         while True:
-            topics = self._denied.recheck_denied_topics()
+            topics = self._denied.readable()
             try:
-                states = read_partition_states(topics)
+                states = read_states(topics)
             except TopicUnknown:
                 raise
             except TopicTrouble:
-                if not self._denied.find_new_denials(topics):
+                if not self._denied.find(topics):
                     raise
                 continue
             self._learn(topics, states.ids)
@@ -192,10 +192,10 @@ class Watch:
             try:
                 cells = self._read(chunks)
             except PySparkException:
-                if not self._denied.find_new_denials(reads) and read_topic_ids(reads) == planned:
+                if not self._denied.find(reads) and ids_of(reads) == planned:
                     raise
             else:
-                if read_topic_ids(reads) == planned:
+                if ids_of(reads) == planned:
                     return cells, states, chunks
 
     def _learn(self, topics: Topics, ids: Mapping[str, str]) -> None:
@@ -214,11 +214,11 @@ class Watch:
             elif name in self._deleted:
                 self._notices.append(f"{name} exists again")
             self._deleted.discard(name)
-        self._progress = self._progress.without_recreated_topics(ids)
+        self._progress = self._progress.of_topics(ids)
 
     def _read(self, chunks: Sequence[WatchChunk]) -> DataFrame:
         watching = self._watching
-        work = make_chunk_processor(source_options(watching.topics.options), watching.bounds, watching.policies)
+        work = reader(source_options(watching.topics.options), watching.bounds, watching.policies)
         return self._results.write_table(
             _ALL, map_in_tasks(self._spark, chunks, lambda chunk: chunk.wanted.size, work, DDL)
         )
@@ -237,7 +237,7 @@ class Watch:
     def _replace(self, what: str, rows: DataFrame, name: str, *, is_empty: bool) -> None:
         """Replace the batch's rows. Empty rows matter only if this run or a killed run may have begun it before."""
         if self._is_again or not is_empty:
-            dated = rows.withColumn("day", utc_day_of_ms(f.col("hour"))).withColumn("batch", f.lit(name))
+            dated = rows.withColumn("day", day_of(f.col("hour"))).withColumn("batch", f.lit(name))
             self._tables.replace(f"watch_{what}", dated, "batch", [name])
 
 
@@ -261,8 +261,8 @@ def _added_up(cells: DataFrame) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[TimestampOccurrences], list[DistanceCounts]]:
-    marks: dict[_MarkKey, TimestampOccurrences] = {}
+def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[Occurrence], list[DistanceCounts]]:
+    marks: dict[_MarkKey, Occurrence] = {}
     counts: dict[_SideKey, dict[int, int]] = {}
     hours: dict[_SideKey, int] = {}
     for row in sums[HOURS]:
@@ -285,7 +285,7 @@ def _occurrences(sums: dict[str, list[dict[str, Any]]]) -> tuple[list[TimestampO
     ]
 
 
-def _mark(marks: dict[_MarkKey, TimestampOccurrences], what: _MarkKey, row: dict[str, Any]) -> None:
+def _mark(marks: dict[_MarkKey, Occurrence], what: _MarkKey, row: dict[str, Any]) -> None:
     known = marks.get(what)
     first, last = (row["first_hour"], row["first_until"]), (row["last_hour"], row["last_until"])
     records = row["counted"]
@@ -293,7 +293,7 @@ def _mark(marks: dict[_MarkKey, TimestampOccurrences], what: _MarkKey, row: dict
         first = min(first[0], known.first_hour), min(first[1], known.first_until)
         last = max(last[0], known.last_hour), max(last[1], known.last_until)
         records += known.records
-    marks[what] = TimestampOccurrences(*what, records, *first, *last)
+    marks[what] = Occurrence(*what, records, *first, *last)
 
 
 def _added(topics: dict[str, dict[str, Any]], sums: dict[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:

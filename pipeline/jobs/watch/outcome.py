@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sluicegate.config.model import Config
 from sluicegate.pipeline.jobs.audit.job import cluster_settings
-from sluicegate.pipeline.jobs.audit.policies import Policies, policies_for_stored_records
+from sluicegate.pipeline.jobs.audit.policies import Policies, policies_of
 from sluicegate.pipeline.jobs.watch import findings, report
 from sluicegate.pipeline.jobs.watch.job import FINDINGS, Watch, WatchSubject
 from sluicegate.pipeline.jobs.watch.progress import stream_id
@@ -16,7 +16,7 @@ from sluicegate.pipeline.jobs.watch.webhook import Webhook
 from sluicegate.pipeline.report.notebook import NotebookResult
 from sluicegate.pipeline.report.wording import Conclusion
 from sluicegate.pipeline.runs.results import Results
-from sluicegate.pipeline.runs.tables import TableLocation, Tables, open_tables
+from sluicegate.pipeline.runs.tables import TableLocation, Tables, tables_in
 from sluicegate.pipeline.source.topics import Topics
 
 
@@ -41,7 +41,7 @@ class Watched(NotebookResult):
         return report.conclusion(self.summary)
 
 
-def load_audit_policies(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
+def policies_for(topics: Topics, config: Config | None) -> tuple[Policies | None, list[str]]:
     """Return the policies for a configuration file and the cluster's current settings; None if there is no file.
 
     Also returns warnings about unreadable settings.
@@ -49,30 +49,30 @@ def load_audit_policies(topics: Topics, config: Config | None) -> tuple[Policies
     if config is None:
         return None, []
     settings, warnings = cluster_settings(topics) if config.upstream.topic_settings else ({}, [])
-    return policies_for_stored_records(config, settings), warnings
+    return policies_of(config, settings), warnings
 
 
-def open_watch(
+def watch_in(
     spark: SparkSession, watching: WatchSubject, results: Results, kept: TableLocation, webhook: Webhook | None
 ) -> tuple[Watch, Tables]:
     """Return a folder's watch and its tables. Raises DifferentWatch and BadTables."""
-    tables = open_tables(spark, kept)
+    tables = tables_in(spark, kept)
     stream = stream_id(results, {"tables": kept.where, "format": kept.format.value})
     return Watch(spark, watching, results, tables, stream, webhook), tables
 
 
-def process_existing_records(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
+def watch_existing(watch: Watch, tables: Tables, warnings: list[str]) -> Watched:
     """Process all existing records, and return the results."""
     new: list[dict[str, Any]] = []
     while (found := watch.batch()) is not None:
         new += found
     trouble = watch.send_findings()
     messages = [*warnings, *watch.take_notices(), *([trouble] if trouble is not None else [])]
-    frames = {what: tables.read(f"watch_{what}", table_ddl(what)) for what in (HOURS, VIOLATIONS, FINDINGS, MISSING)}
+    frames = {what: tables.read(f"watch_{what}", schema_of(what)) for what in (HOURS, VIOLATIONS, FINDINGS, MISSING)}
     return Watched(watch.summary(), tuple(new), **frames, warnings=tuple(messages))
 
 
-def table_ddl(what: str) -> str:
+def schema_of(what: str) -> str:
     """Return a table's schema as Spark DDL."""
     if what == FINDINGS:
         return f"{findings.DDL}, day date"

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from sluicegate.pipeline.jobs.profile.cells import LADDER_MS
-from sluicegate.pipeline.report.wording import duration_text
+from sluicegate.pipeline.report.wording import duration
 
 _MOST_PRODUCERS = 50_000
 _FORGOTTEN_AFTER_MS = 30 * 86_400_000
@@ -40,7 +40,7 @@ class FindingState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class TimestampOccurrences:
+class Occurrence:
     """The number of a producer's `records` with a mark (`what`) in one batch.
 
     The first of these records was appended between the hours (ms) `first_hour` and `first_until`, the last between
@@ -108,7 +108,7 @@ class Producers:
         self._known: dict[tuple[str, int], _Known] = {}
 
     @classmethod
-    def from_rows(cls, rows: Iterable[list[Any]], quiet_ms: int) -> "Producers":
+    def of_rows(cls, rows: Iterable[list[Any]], quiet_ms: int) -> "Producers":
         """Return the producers that `rows` describe."""
         found = cls(quiet_ms)
         for topic, producer_id, marks, distances, last_hour in rows:
@@ -119,7 +119,7 @@ class Producers:
         """Return the state as rows for JSON."""
         return [[*producer, its.marks, its.distances, its.last_hour] for producer, its in sorted(self._known.items())]
 
-    def take(self, seen: Iterable[TimestampOccurrences], distances: Iterable[DistanceCounts]) -> list[WatchFinding]:
+    def take(self, seen: Iterable[Occurrence], distances: Iterable[DistanceCounts]) -> list[WatchFinding]:
         """Return the new findings in a batch."""
         found: list[WatchFinding] = []
         touched: dict[tuple[str, int], None] = {}
@@ -139,7 +139,7 @@ class Producers:
         known.last_hour = max(known.last_hour, hour)
         return known
 
-    def _take_mark(self, seen: TimestampOccurrences) -> list[WatchFinding]:
+    def _take_mark(self, seen: Occurrence) -> list[WatchFinding]:
         known = self._of(seen.topic, seen.producer_id, seen.last_hour)
         marks = known.marks.setdefault(seen.about, {})
         before = sorted(marks)
@@ -204,4 +204,4 @@ def _rank(step: int) -> int:
 
 
 def _words(step: int) -> str:
-    return f"more than {duration_text(step)}" if step else f"within {duration_text(_LEAST_DISTANCE_MS)}"
+    return f"more than {duration(step)}" if step else f"within {duration(_LEAST_DISTANCE_MS)}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from sluicegate.pipeline.jobs.watch.reading import WatchedOffset
 from sluicegate.pipeline.kafka.cluster import TopicPartition
-from sluicegate.pipeline.runs.errors import PipelineError, ResultsOfEarlierBuild
+from sluicegate.pipeline.runs.errors import EarlierBuild, PipelineError
 from sluicegate.pipeline.runs.results import Results
 
 _FOLDER, _BEGUN, _SENT = "progress", "watch.json", "sent.json"
@@ -41,7 +41,7 @@ class WatchProgress:
     topics: dict[str, dict[str, Any]] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
-    def without_recreated_topics(self, ids: Mapping[str, str]) -> "WatchProgress":
+    def of_topics(self, ids: Mapping[str, str]) -> "WatchProgress":
         """Return the progress without the places and producers of topics with another id. An id of "" is unknown."""
         others = {name for name, its in ids.items() if its and self.ids.get(name, its) != its}
         return replace(
@@ -71,15 +71,15 @@ class WatchProgress:
         results.remove(_file(self.number - _KEPT))
 
 
-def read_progress(results: Results) -> WatchProgress:
-    """Return the progress of an earlier run. Raises ResultsOfEarlierBuild."""
-    numbers = [int(name.removesuffix(".json")) for name in results.list_file_names(_FOLDER) if name.endswith(".json")]
+def progress_in(results: Results) -> WatchProgress:
+    """Return the progress of an earlier run. Raises EarlierBuild."""
+    numbers = [int(name.removesuffix(".json")) for name in results.names_in(_FOLDER) if name.endswith(".json")]
     if not numbers:
         return WatchProgress()
     number = max(numbers)
     content: dict[str, Any] = json.loads(results.read_text(_file(number)))
     if any("missing" not in topic for topic in content["topics"].values()):
-        raise ResultsOfEarlierBuild(results.path(_file(number)))
+        raise EarlierBuild(results.path(_file(number)))
     content["places"] = {
         TopicPartition(t, p): WatchedOffset(offset, after) for t, p, offset, after in content["places"]
     }
@@ -88,7 +88,7 @@ def read_progress(results: Results) -> WatchProgress:
     return WatchProgress(number, **content)
 
 
-def record_sent_findings(results: Results, number: int) -> None:
+def note_sent(results: Results, number: int) -> None:
     """Note that the webhook has received all findings up to a batch."""
     results.write_text(_SENT, json.dumps({"batch": number}) + "\n")
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from sluicegate.pipeline.jobs.audit.findings import MASK, PERHAPS, AuditFindings, RowKind
 from sluicegate.pipeline.jobs.audit.partition_validator import PartitionValidator
-from sluicegate.pipeline.jobs.audit.partitions import append_time_lookup, validate_and_add_batch
+from sluicegate.pipeline.jobs.audit.partitions import add_validated, append_time_lookup
 from sluicegate.pipeline.jobs.audit.policies import Policies
 from sluicegate.pipeline.jobs.profile.append_times import AppendTimes, append_times
-from sluicegate.pipeline.jobs.profile.cells import aggregate_rows
+from sluicegate.pipeline.jobs.profile.cells import aggregated_rows
 from sluicegate.pipeline.jobs.profile.invalid_timestamps import assess_timestamps
-from sluicegate.pipeline.jobs.profile.reading import TimestampReading, count_timestamps, make_range_rereader
+from sluicegate.pipeline.jobs.profile.reading import Reading, count_timestamps, reader_again
 from sluicegate.pipeline.kafka.cluster import KafkaCluster, OffsetRange, TopicPartition, TopicUnknown
 from sluicegate.pipeline.kafka.fetching import StoredBatch
 from sluicegate.pipeline.runs.errors import PipelineError
@@ -53,9 +53,9 @@ class WatchChunk:
     after_ms: int
     until_ms: int
 
-    def limit_append_times(self, estimated: AppendTimes) -> AppendTimes:
+    def limited(self, estimated: AppendTimes) -> AppendTimes:
         """Return the ranges in which the records were appended, limited to the chunk's times."""
-        return estimated.clip_to_times(self.after_ms, self.until_ms)
+        return estimated.within(self.after_ms, self.until_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +101,14 @@ class PartitionStates:
             left = [(_cut(wanted, -(-wanted.size * at_most // total)), after) for wanted, after in left]
         return [WatchChunk(wanted, after, self.ended_ms) for wanted, after in left]
 
-    def next_offset_after(self, chunk: WatchChunk) -> WatchedOffset:
+    def place_after(self, chunk: WatchChunk) -> WatchedOffset:
         """Return the place at which the next chunk begins."""
         of, end = chunk.wanted.of, chunk.wanted.end
         knows = end == self.ends[of] and of in self.settled
         return WatchedOffset(end, self.begun_ms if knows else chunk.after_ms)
 
 
-def read_partition_states(topics: Topics) -> PartitionStates:
+def read_states(topics: Topics) -> PartitionStates:
     """Return the state of existing topics. Raises TopicTrouble, BrokerUnreachable and ClusterLoginRejected."""
     with topics.cluster() as cluster:
         for _ in range(_ATTEMPTS - 1):
@@ -127,7 +127,7 @@ def _read_states(cluster: KafkaCluster, names: Iterable[str]) -> PartitionStates
     return PartitionStates(begun_ms, time.time_ns() // 1_000_000, starts, ends, settled, ids)
 
 
-def read_topic_ids(topics: Topics) -> dict[str, str]:
+def ids_of(topics: Topics) -> dict[str, str]:
     """Return the current `PartitionStates.ids`."""
     with topics.cluster() as cluster:
         return cluster.topic_ids(topics.names)
@@ -175,18 +175,18 @@ class WatchBounds:
     epoch_ms: int | None
 
 
-def make_chunk_processor(
+def reader(
     options: SourceOptions, bounds: WatchBounds, policies: Policies | None
 ) -> Callable[[WatchChunk], list[pa.RecordBatch]]:
     """Return a function that processes a chunk in a task, and returns rows of `DDL`."""
 
-    def process_chunk(chunk: WatchChunk) -> list[pa.RecordBatch]:
+    def read(chunk: WatchChunk) -> list[pa.RecordBatch]:
         wanted, now_ms = chunk.wanted, chunk.until_ms
-        reading = TimestampReading.from_table(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
-        times = chunk.limit_append_times(append_times(reading.rows, now_ms))
-        again = make_range_rereader(options, wanted, now_ms, bounds.epoch_ms)
+        reading = Reading.from_table(count_timestamps(options, _whole(wanted), now_ms, bounds.epoch_ms))
+        times = chunk.limited(append_times(reading.rows, now_ms))
+        again = reader_again(options, wanted, now_ms, bounds.epoch_ms)
         assessed = assess_timestamps(reading.rows, times, bounds.after_max_ms, bounds.before_max_ms, again)
-        cells = aggregate_rows(assessed, now_ms, bounds.after_max_ms)
+        cells = aggregated_rows(assessed, now_ms, bounds.after_max_ms)
         found = [
             _laid_out(cells, HOURS),
             _missing_rows(chunk, reading.missing),
@@ -197,7 +197,7 @@ def make_chunk_processor(
         rows: list[pa.RecordBatch] = pa.concat_tables(found).to_batches()
         return rows
 
-    return process_chunk
+    return read
 
 
 def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, times: AppendTimes) -> pa.Table:
@@ -209,11 +209,11 @@ def _validated(options: SourceOptions, chunk: WatchChunk, policies: Policies, ti
     validator = PartitionValidator(wanted.of, policies.rulebook(), policies.limits)
     findings = AuditFindings(wanted.of, samples=0)
 
-    def validate_batch(batch: StoredBatch) -> None:
+    def take(batch: StoredBatch) -> None:
         if batch.last_offset < wanted.end:
-            validate_and_add_batch(findings, validator, batch, appended(batch))
+            add_validated(findings, validator, batch, appended(batch))
 
-    read_chunk(options, _whole(wanted), validate_batch)
+    read_chunk(options, _whole(wanted), take)
     rows = findings.table(())
     is_finding = pa.compute.equal(rows["what"], RowKind.FINDINGS.value)
     is_left_out = pa.compute.is_in(rows["verdict"], pa.array([MASK, PERHAPS]))

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sluicegate.pipeline.jobs.watch.findings import description, finding_line, hour_text, producer_name
+from sluicegate.pipeline.jobs.watch.findings import description, finding_line, hour_of, producer_name
 from sluicegate.pipeline.report.page import ReportSection, Table, page
 from sluicegate.pipeline.report.plots import bar_plot
 from sluicegate.pipeline.report.wording import (
     WORST,
     Conclusion,
     count_text,
-    counts_text,
-    escape_controls,
-    limit_rows,
+    counts_in_words,
+    cut_rows,
+    printable,
     share_text,
 )
 from sluicegate.pipeline.runs.results import REPORT, Results
@@ -28,21 +28,21 @@ def conclusion(summary: Mapping[str, Any]) -> Conclusion:
     ranges = {name: most for name, most in at_most.items() if most > damage[name]}
     violations = sum_over_topics(topic["violations"] for topic in topics)
     parts = (
-        [f"{share_text(damage.total(), records)} have an invalid timestamp ({counts_text(damage)})"] if damage else []
+        [f"{share_text(damage.total(), records)} have an invalid timestamp ({counts_in_words(damage)})"]
+        if damage
+        else []
     )
-    parts += (
-        [f"{violations.total():,} break a policy ({escape_controls(counts_text(violations))})"] if violations else []
-    )
+    parts += [f"{violations.total():,} break a policy ({printable(counts_in_words(violations))})"] if violations else []
     broken = sum(topic.get("unreadable", 0) for topic in topics)
     unread = f" Batches that cannot be read: {broken:,}; the table watch_unreadable names them." if broken else ""
     none = "none has a certainly invalid timestamp" if ranges else "none has an invalid timestamp"
     found = f"Of {count_text(records, 'record')}, " + (" and ".join(parts) if parts else none) + f".{unread}"
     if ranges:
-        counts = counts_text({name: damage[name] for name in ranges}, ranges)
+        counts = counts_in_words({name: damage[name] for name in ranges}, ranges)
         found += f" Not known exactly, because brokers do not store when records were appended: {counts}."
     if not summary["findings"]:
         return Conclusion(found, "Nothing: no producer is new or has changed.")
-    return Conclusion(found, f"Look at the newest finding: {escape_controls(finding_line(summary['findings'][-1]))}.")
+    return Conclusion(found, f"Look at the newest finding: {printable(finding_line(summary['findings'][-1]))}.")
 
 
 def sum_over_topics(counts: Any) -> Counter[str]:
@@ -71,18 +71,18 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
     topics = sorted(summary["topics"].items(), key=lambda item: (-sum(item[1]["damage"].values()), item[0]))
     rows = [
         (
-            escape_controls(name),
+            printable(name),
             topic["records"],
             sum(topic["damage"].values()),
-            counts_text(_counts_by_kind(topic), topic.get("damage_at_most", {})),
-            escape_controls(counts_text(topic["violations"])),
+            counts_in_words(_counts_by_kind(topic), topic.get("damage_at_most", {})),
+            printable(counts_in_words(topic["violations"])),
             topic.get("missing", 0),
             topic.get("unreadable", 0),
-            escape_controls(topic.get("owner", "none")),
+            printable(topic.get("owner", "none")),
         )
         for name, topic in topics
     ]
-    shown, rest = limit_rows(rows, "summary.json")
+    shown, rest = cut_rows(rows, "summary.json")
     sections = [
         ReportSection("Topics", plots=_plots(topics), tables=[Table(rest, _HEADS, shown)]),
         ReportSection("Latest findings", tables=[_findings(summary)]),
@@ -94,13 +94,7 @@ def write_report(results: Results, summary: Mapping[str, Any], now_ms: int) -> N
 def _findings(summary: Mapping[str, Any]) -> Table:
     newest = list(reversed(summary["findings"]))
     rows = [
-        (
-            hour_text(row),
-            escape_controls(row["topic"]),
-            producer_name(row),
-            escape_controls(description(row)),
-            row["records"],
-        )
+        (hour_of(row), printable(row["topic"]), producer_name(row), printable(description(row)), row["records"])
         for row in newest[:WORST]
     ]
     of = f"The last {WORST}; all are in the table watch_findings." if len(newest) > WORST else ""
@@ -128,4 +122,4 @@ def _plots(topics: list[tuple[str, Any]]) -> list[Any]:
         for name, most in topic.get("damage_at_most", {}).items()
     )
     title = f"Records with invalid timestamps by topic{', at least' if any(more) else ''}{of}"
-    return [bar_plot([escape_controls(name) for name, _ in worst], series, title, "records")]
+    return [bar_plot([printable(name) for name, _ in worst], series, title, "records")]

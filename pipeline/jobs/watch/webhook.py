@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluicegate.config.values.http import is_https
-from sluicegate.proxy.network.http_client import HttpLookUpLimits, response_to
+from sluicegate.proxy.network.http_client import LookUpLimits, response_to
 
 _TIMEOUT_SECONDS = 10.0
 _AT_ONCE = 100
@@ -44,7 +44,7 @@ class Webhook:
         headers = {"Content-Type": "application/json", "User-Agent": "sluicegate-watch"}
         tls = ssl.create_default_context() if is_https(self.url) else None
         try:
-            bounds = HttpLookUpLimits(monotonic() + self.timeout_seconds, _MOST_BYTES)
+            bounds = LookUpLimits(monotonic() + self.timeout_seconds, _MOST_BYTES)
             with response_to("POST", self.url, bounds, headers, body, tls) as response:
                 status = response.status
         except TimeoutError:
@@ -54,7 +54,7 @@ class Webhook:
         return None if _OK <= status < _NOT_OK else f"responded {status}"
 
 
-def parse_webhook_address(address: str) -> Webhook:
+def webhook_at(address: str) -> Webhook:
     """Parse an address. Raises BadWebhook."""
     try:
         parts = urlsplit(address)

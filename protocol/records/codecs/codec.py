@@ -24,7 +24,7 @@ class Failure(Enum):
     OVER_LIMIT = "the payload is larger than allowed"
 
 
-class IgnoredPayloadPart(Enum):
+class Oddity(Enum):
     """A part of a payload that brokers ignore but some consumers do not."""
 
     HIDDEN_DATA = "data that brokers skip and some clients read"
@@ -36,10 +36,10 @@ class DamagedPayload(Exception):
     """Raised when decompression reaches a damaged position in the payload."""
 
 
-class PayloadPartlyIgnored(Exception):
+class OddPayload(Exception):
     """Raised if a broker accepts the payload, but stops before its end or ignores something in it."""
 
-    def __init__(self, oddity: IgnoredPayloadPart) -> None:
+    def __init__(self, oddity: Oddity) -> None:
         super().__init__(oddity.value)
         self.oddity = oddity
 

@@ -124,11 +124,11 @@ _COMPRESSORS: Mapping[Codec, Callable[[], Compressor]] = {
 }
 
 
-def create_compressor(codec: Codec) -> Compressor:
+def compressor_of(codec: Codec) -> Compressor:
     """Return a compressor for one payload. For Codec.NONE, it changes nothing."""
     return _COMPRESSORS[codec]()
 
 
 def compress(codec: Codec, data: Plain) -> bytes:
     """Return a whole payload in a codec's format. For Codec.NONE, it is unchanged."""
-    return create_compressor(codec).end(data)
+    return compressor_of(codec).end(data)

@@ -30,12 +30,12 @@ cdef class Decompressor:
     cpdef close(self)
 
     @cython.locals(pieces=DecompressedStream, filled=Py_ssize_t)
-    cpdef DecompressionResult decompress(self, codec, data, Py_ssize_t limit, int magic=*)
+    cpdef Decompressed decompress(self, codec, data, Py_ssize_t limit, int magic=*)
 
     cdef _decoder(self, codec, data, PayloadLimits bounds, int magic)
 
 
-cdef class DecompressionResult:
+cdef class Decompressed:
     cdef readonly object data
     cdef readonly object failure
     cdef readonly object oddity

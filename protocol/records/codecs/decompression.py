@@ -16,20 +16,16 @@ from sluicegate.protocol.records.codecs.codec import (
     Codec,
     DamagedPayload,
     Failure,
-    IgnoredPayloadPart,
-    PayloadPartlyIgnored,
+    Oddity,
+    OddPayload,
     Piece,
     PlainBuffer,
 )
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
-    DecompressionBudget,
-    PayloadLimits,
-)
-from sluicegate.protocol.records.codecs.gzip_members import decompress_gzip_members
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OverLimit, PayloadLimits
+from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from sluicegate.protocol.records.codecs.lz4_blocks import Lz4Blocks
-from sluicegate.protocol.records.codecs.snappy_chunks import decompress_snappy_chunks
-from sluicegate.protocol.records.codecs.zstd_frames import decompress_zstd_frames
+from sluicegate.protocol.records.codecs.snappy_chunks import snappy_pieces
+from sluicegate.protocol.records.codecs.zstd_frames import zstd_pieces
 
 # Module constants, because looking up an enum member takes longer than comparing it.
 _GZIP, _SNAPPY, _LZ4, _ZSTD = Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD
@@ -49,7 +45,7 @@ class DecompressedStream:
 
     def __init__(self, decoder: Iterator[Piece], bounds: PayloadLimits, most: int) -> None:
         self.failure: Failure | None = None
-        self.oddity: IgnoredPayloadPart | None = None
+        self.oddity: Oddity | None = None
         self._decoder = decoder
         self._bounds = bounds
         self._most = most
@@ -58,7 +54,7 @@ class DecompressedStream:
     def more(self) -> Piece | None:
         """Return the next piece, or None after the last piece.
 
-        A piece is never empty, and is valid until the next call. Raises BatchLimitExceeded and Abandoned.
+        A piece is never empty, and is valid until the next call. Raises OverLimit and Abandoned.
         """
         piece = self._rest if self._rest is not None else self._decoded()
         self._rest = None
@@ -69,7 +65,7 @@ class DecompressedStream:
         return piece
 
     def _decoded(self) -> Piece | None:
-        self._bounds.budget.check_not_exhausted()
+        self._bounds.budget.check_open()
         try:
             for piece in self._decoder:
                 self._bounds.spend(len(piece))
@@ -77,20 +73,18 @@ class DecompressedStream:
                     return piece
         except DamagedPayload:
             self.failure = Failure.DAMAGED
-        except PayloadPartlyIgnored as odd:
+        except OddPayload as odd:
             self.oddity = odd.oddity
         return None
 
 
-class DecompressionResult:
+class Decompressed:
     """A decompressed payload. `failure` is None if it is complete. `oddity` is a part of it that a broker ignores.
 
     `data` is valid until its Decompressor is used again.
     """
 
-    def __init__(
-        self, data: memoryview, failure: Failure | None = None, oddity: IgnoredPayloadPart | None = None
-    ) -> None:
+    def __init__(self, data: memoryview, failure: Failure | None = None, oddity: Oddity | None = None) -> None:
         self.data = data
         self.failure = failure
         self.oddity = oddity
@@ -121,7 +115,7 @@ class Decompressor:
         if self._zstd_context.memory_size() > _ZSTD_KEPT_BYTES:
             self._zstd_context = _zstd_context()
 
-    def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> DecompressionResult:
+    def decompress(self, codec: Codec, data: memoryview, limit: int, magic: int = 2) -> Decompressed:
         """Return the whole payload, at most `limit` bytes."""
         pieces = self.open(codec, data, PayloadLimits(limit, limit, DecompressionBudget(_UNBOUNDED, 0, _go_on)), magic)
         self._whole.shrink()
@@ -133,21 +127,21 @@ class Decompressor:
                 room[filled : filled + len(piece)] = piece
                 filled += len(piece)
             failure = pieces.failure
-        except BatchLimitExceeded:
+        except OverLimit:
             pass
         finally:
             self.close()
-        return DecompressionResult(self._whole.grow_to(filled)[:filled], failure, pieces.oddity)
+        return Decompressed(self._whole.grow_to(filled)[:filled], failure, pieces.oddity)
 
     def _decoder(self, codec: Codec, data: memoryview, bounds: PayloadLimits, magic: int) -> Iterator[Piece]:
         if codec is _GZIP:
-            return decompress_gzip_members(data, bounds)
+            return gzip_pieces(data, bounds)
         if codec is _SNAPPY:
-            return decompress_snappy_chunks(data, self._piece, bounds)
+            return snappy_pieces(data, self._piece, bounds)
         if codec is _LZ4:
             return Lz4Blocks(data, self._piece, magic)
         if codec is _ZSTD:
-            return decompress_zstd_frames(data, self._zstd_context, self._piece, bounds)
+            return zstd_pieces(data, self._zstd_context, self._piece, bounds)
         return iter((data,))
 
 

@@ -21,19 +21,19 @@ cdef class DecompressionBudget:
 
     cpdef int check(self, Py_ssize_t size) except -1
 
-    cpdef int check_not_exhausted(self) except -1
+    cpdef int check_open(self) except -1
 
     cpdef int spend(self, Py_ssize_t size) except -1
 
     cpdef int spend_headers(self, Py_ssize_t count) except -1
 
-    cpdef int check_uninterruptible_work(self, Py_ssize_t size) except -1
+    cpdef int check_at_once(self, Py_ssize_t size) except -1
 
-    cpdef int check_record_memory(self, Py_ssize_t size) except -1
+    cpdef int check_held(self, Py_ssize_t size) except -1
 
-    cpdef DecompressionBudget budget_for_rereading(self)
+    cpdef DecompressionBudget for_rereading(self)
 
-    cpdef int count_work(self, Py_ssize_t size) except -1
+    cpdef int worked(self, Py_ssize_t size) except -1
 
 
 @cython.final
@@ -43,7 +43,7 @@ cdef class PayloadLimits:
     cdef readonly DecompressionBudget budget
     cdef Py_ssize_t _left
 
-    cpdef int check_block_size(self, Py_ssize_t size) except -1
+    cpdef int check_block(self, Py_ssize_t size) except -1
 
     cpdef int spend(self, Py_ssize_t size) except -1
 

@@ -15,14 +15,14 @@ _UNBOUNDED = 1 << 62
 _LEAST_BYTES = 2048
 
 
-class ValidationAbandoned(Exception):
+class Abandoned(Exception):
     """Raised if the result of the validation is no longer needed.
 
     The `give_way` callback of a DecompressionBudget raises it.
     """
 
 
-class WouldBlockOtherWork(Exception):
+class OutOfTime(Exception):
     """Raised if the validation would block other work where it runs, because of its time or memory.
 
     A DecompressionBudget raises it.
@@ -38,7 +38,7 @@ class PayloadLimit(Enum):
     HEADERS = "limits.max_request_headers"
 
 
-class BatchLimitExceeded(Exception):
+class OverLimit(Exception):
     """Raised if a batch exceeds a limit. `bound` is the limit, and `size` its value (bytes, or headers)."""
 
     def __init__(self, bound: PayloadLimit, size: int) -> None:
@@ -80,44 +80,40 @@ class DecompressionBudget:
         self._since = 0
 
     def check(self, size: int) -> None:
-        """Check that `size` bytes are left, before memory is allocated. Raises BatchLimitExceeded."""
+        """Check that `size` bytes are left, before memory is allocated. Raises OverLimit."""
         if size > self.plain_left:
             self.exhausted = True
-            raise BatchLimitExceeded(PayloadLimit.REQUEST, self.plain_bytes)
+            raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
 
-    def check_not_exhausted(self) -> None:
-        """Check that the budget is not exhausted. Raises BatchLimitExceeded."""
+    def check_open(self) -> None:
+        """Check that the budget is not exhausted. Raises OverLimit."""
         if self.exhausted:
-            raise BatchLimitExceeded(PayloadLimit.REQUEST, self.plain_bytes)
+            raise OverLimit(PayloadLimit.REQUEST, self.plain_bytes)
 
     def spend(self, size: int) -> None:
-        """Count `size` decompressed bytes. Raises BatchLimitExceeded and the errors of `give_way`."""
+        """Count `size` decompressed bytes. Raises OverLimit and the errors of `give_way`."""
         self.check(size)
         self.plain_left -= size
-        self.count_work(size)
+        self.worked(size)
 
     def spend_headers(self, count: int) -> None:
-        """Count the headers of a record. Raises BatchLimitExceeded."""
+        """Count the headers of a record. Raises OverLimit."""
         if count > self.headers_left:
             self.headers_left = 0
-            raise BatchLimitExceeded(PayloadLimit.HEADERS, self.most_headers)
+            raise OverLimit(PayloadLimit.HEADERS, self.most_headers)
         self.headers_left -= count
 
-    def check_uninterruptible_work(self, size: int) -> None:
-        """Check before uninterruptible work on `size` bytes. Raises WouldBlockOtherWork if the work would take too long
-        here.
-        """
+    def check_at_once(self, size: int) -> None:
+        """Check before uninterruptible work on `size` bytes. Raises OutOfTime if the work would take too long here."""
         if size > self.most_at_once:
-            raise WouldBlockOtherWork
+            raise OutOfTime
 
-    def check_record_memory(self, size: int) -> None:
-        """Check before `size` bytes of one record are kept in memory. Raises WouldBlockOtherWork if they are too many
-        here.
-        """
+    def check_held(self, size: int) -> None:
+        """Check before `size` bytes of one record are kept in memory. Raises OutOfTime if they are too many here."""
         if size > self.most_held:
-            raise WouldBlockOtherWork
+            raise OutOfTime
 
-    def budget_for_rereading(self) -> "DecompressionBudget":
+    def for_rereading(self) -> "DecompressionBudget":
         """Return a budget for reading the same payloads again, with the same `give_way`.
 
         It has twice as many bytes, because changed timestamps may need more bytes.
@@ -131,7 +127,7 @@ class DecompressionBudget:
             most_held=self.most_held,
         )
 
-    def count_work(self, size: int) -> None:
+    def worked(self, size: int) -> None:
         """Count work that equals reading `size` uncompressed bytes. Raises the errors of `give_way`."""
         self._since += size
         if self._since >= _GIVE_WAY_BYTES:
@@ -148,19 +144,19 @@ class PayloadLimits:
         self.budget = budget
         self._left = plain_bytes
 
-    def check_block_size(self, size: int) -> None:
-        """Check a block's stated size before memory is allocated. Raises BatchLimitExceeded."""
+    def check_block(self, size: int) -> None:
+        """Check a block's stated size before memory is allocated. Raises OverLimit."""
         if size > self.window_bytes:
-            raise BatchLimitExceeded(PayloadLimit.WINDOW, self.window_bytes)
+            raise OverLimit(PayloadLimit.WINDOW, self.window_bytes)
         self._check(size)
         self.budget.check(size)
 
     def spend(self, size: int) -> None:
-        """Count a piece of `size` decompressed bytes. Raises BatchLimitExceeded and Abandoned."""
+        """Count a piece of `size` decompressed bytes. Raises OverLimit and Abandoned."""
         self._check(size)
         self._left -= size
         self.budget.spend(size if size > _LEAST_BYTES else _LEAST_BYTES)
 
     def _check(self, size: int) -> None:
         if size > self._left:
-            raise BatchLimitExceeded(PayloadLimit.RATIO, self.plain_bytes)
+            raise OverLimit(PayloadLimit.RATIO, self.plain_bytes)

@@ -2,11 +2,11 @@
 
 isal is several times faster than zlib. But a call that fails returns nothing, and the trailer is checked in the same
 call as the data. The last 16 KiB, which Java could lose, are therefore held back until the data that follow are known
-to be valid. After a failure, `decompress_gzip_like_java` reads the payload again, and its result is used.
+to be valid. After a failure, `gzip_as_java` reads the payload again, and its result is used.
 
-`decompress_gzip_like_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of
-output. The output of the step that fails is lost; earlier output is read. A trailer is checked only after all data
-before it were returned. Bytes after a member are ignored if they are not a complete header.
+`gzip_as_java` reads as a broker's GZIPInputStream does. Java inflates 8 KiB of input into 16 KiB of output. The output
+of the step that fails is lost; earlier output is read. A trailer is checked only after all data before it were
+returned. Bytes after a member are ignored if they are not a complete header.
 """
 
 import zlib
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from isal import isal_zlib
 
-from sluicegate.protocol.records.codecs.codec import DamagedPayload, IgnoredPayloadPart, PayloadPartlyIgnored, Piece
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece
 from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _MAGIC = b"\x1f\x8b"
@@ -31,8 +31,8 @@ class _NotSound(Exception):
     pass
 
 
-def decompress_gzip_members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
-    """Yield the uncompressed bytes of all members. Raises DamagedPayload and PayloadPartlyIgnored."""
+def gzip_pieces(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
+    """Yield the uncompressed bytes of all members. Raises DamagedPayload and OddPayload."""
     handed_out = 0
     try:
         for piece in _members(data, bounds):
@@ -42,7 +42,7 @@ def decompress_gzip_members(data: memoryview, bounds: PayloadLimits) -> Iterator
         pass
     else:
         return
-    yield from decompress_gzip_like_java(data, bounds, handed_out)
+    yield from gzip_as_java(data, bounds, handed_out)
 
 
 def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
@@ -63,7 +63,7 @@ def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
             if not plain and not rest and not member.eof:
                 raise _NotSound
             taken = len(rest) - len(member.unused_data if member.eof else member.unconsumed_tail)
-            bounds.budget.count_work(_WORK_OF_INPUT * taken)
+            bounds.budget.worked(_WORK_OF_INPUT * taken)
             rest = member.unconsumed_tail
             if held and len(plain) < STEP_BYTES:
                 plain = bytes(held) + bytes(plain)
@@ -82,9 +82,7 @@ def _members(data: memoryview, bounds: PayloadLimits) -> Iterator[Piece]:
             _check_flags(flags)
             return
         if data[position : position + len(_MAGIC)] != _MAGIC:
-            raise PayloadPartlyIgnored(
-                IgnoredPayloadPart.TRAILING_BYTES
-            )  # Java's GZIPInputStream ignores bytes that are not another member
+            raise OddPayload(Oddity.TRAILING_BYTES)  # Java's GZIPInputStream ignores bytes that are not another member
 
 
 STEP_BYTES = 16 * 1024
@@ -101,8 +99,8 @@ _NAME_STEP_BYTES = 1024
 _WORK_OF_OUTPUT = 8
 
 
-def decompress_gzip_like_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator[memoryview]:
-    """Yield the uncompressed bytes after the first `skip` bytes. Raises DamagedPayload and PayloadPartlyIgnored."""
+def gzip_as_java(data: memoryview, bounds: PayloadLimits, skip: int) -> Iterator[memoryview]:
+    """Yield the uncompressed bytes after the first `skip` bytes. Raises DamagedPayload and OddPayload."""
     position = _deflate_at(data, 0)
     if position is None:
         raise DamagedPayload
@@ -123,7 +121,7 @@ def decompress_gzip_like_java(data: memoryview, bounds: PayloadLimits, skip: int
                 fetched = min(fetched + _JAVA_INPUT_BYTES, len(data))
             crc = zlib.crc32(step, crc)
             size += len(step)
-            bounds.budget.count_work(_WORK_OF_OUTPUT * len(step) + _JAVA_INPUT_BYTES)
+            bounds.budget.worked(_WORK_OF_OUTPUT * len(step) + _JAVA_INPUT_BYTES)
             if step and skip < len(step):
                 yield memoryview(step)[skip:]
             skip = max(skip - len(step), 0)
@@ -137,7 +135,7 @@ def decompress_gzip_like_java(data: memoryview, bounds: PayloadLimits, skip: int
             following = _deflate_at(data, end)
         if following is None:
             if end < len(data):
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.TRAILING_BYTES)
+                raise OddPayload(Oddity.TRAILING_BYTES)
             _check_flags(flags)
             return
         flags |= _flags_of(data, end)
@@ -151,9 +149,9 @@ def _flags_of(data: memoryview, start: int) -> int:
 
 
 def _check_flags(flags: int) -> None:
-    """Raise PayloadPartlyIgnored for reserved flags, which zlib rejects and Java ignores."""
+    """Raise OddPayload for reserved flags, which zlib rejects and Java ignores."""
     if flags > _LARGEST_FLAGS:
-        raise PayloadPartlyIgnored(IgnoredPayloadPart.UNVERIFIED)
+        raise OddPayload(Oddity.UNVERIFIED)
 
 
 def _deflate_at(data: memoryview, start: int) -> int | None:

@@ -2,20 +2,14 @@
 
 A broker verifies neither the content size nor the content checksum, treats an empty raw block as the end mark, ignores
 all later bytes, and rejects linked blocks. Consumers that use other libraries verify both, so a mismatch raises
-PayloadPartlyIgnored.
+OddPayload.
 """
 
 from collections.abc import Iterator
 
 import lz4.frame
 
-from sluicegate.protocol.records.codecs.codec import (
-    DamagedPayload,
-    IgnoredPayloadPart,
-    PayloadPartlyIgnored,
-    Piece,
-    PlainBuffer,
-)
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece, PlainBuffer
 
 _MAGIC = 0x184D_2204
 # A broker accepts no linked blocks, dictionaries or reserved bits.
@@ -39,7 +33,7 @@ _SIZE_MASK = 0x7FFF_FFFF
 class Lz4Blocks:
     """The blocks of one frame in a batch of `magic`. Each is valid until the next.
 
-    Raises DamagedPayload and PayloadPartlyIgnored.
+    Raises DamagedPayload and OddPayload.
     """
 
     def __init__(self, data: memoryview, buffer: PlainBuffer, magic: int) -> None:
@@ -72,13 +66,13 @@ class Lz4Blocks:
             if end > self._end:
                 raise DamagedPayload
             if size != stored:
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.HIDDEN_DATA)
+                raise OddPayload(Oddity.HIDDEN_DATA)
             if end < self._end:
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.TRAILING_BYTES)
+                raise OddPayload(Oddity.TRAILING_BYTES)
             if self._content_bytes and self._content_bytes != self._filled:  # 0 means unknown
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.UNVERIFIED)
-            if self._checked is not None and not self._checked.has_valid_content_checksum(self._data[stated:end]):
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.UNVERIFIED)
+                raise OddPayload(Oddity.UNVERIFIED)
+            if self._checked is not None and not self._checked.ends_with(self._data[stated:end]):
+                raise OddPayload(Oddity.UNVERIFIED)
             raise StopIteration
         end = start + stored + (_CHECKSUM_BYTES if self._flags & _BLOCK_CHECKSUM else 0)
         self._position = self._end  # nothing is read after a damaged block
@@ -176,7 +170,7 @@ class _CheckedBlocks:
             raise DamagedPayload
         return bytes(plain)
 
-    def has_valid_content_checksum(self, end: memoryview) -> bool:
+    def ends_with(self, end: memoryview) -> bool:
         """Return whether the content checksum after the end mark matches the blocks.
 
         Return True if there is no checksum.

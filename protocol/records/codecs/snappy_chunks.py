@@ -3,13 +3,7 @@
 from collections.abc import Iterator
 from struct import Struct
 
-from sluicegate.protocol.records.codecs.codec import (
-    DamagedPayload,
-    IgnoredPayloadPart,
-    PayloadPartlyIgnored,
-    Piece,
-    PlainBuffer,
-)
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, Piece, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import PayloadLimits
 
 _INT32 = Struct(">i")
@@ -23,10 +17,10 @@ _STEP_BYTES = 2048
 _MAX_RATIO = 32
 
 
-def decompress_snappy_chunks(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
+def snappy_pieces(data: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> Iterator[Piece]:
     """Yield each block. It is not an error if fewer bytes than a chunk's size field remain at the end.
 
-    Raises DamagedPayload, PayloadPartlyIgnored and BatchLimitExceeded.
+    Raises DamagedPayload, OddPayload and OverLimit.
 
     A broker reads full steps across chunks, so a chunk's incomplete step is lost if the next chunk is damaged. A step
     also ends at a header that should begin another stream, but does not. The next step continues after that header,
@@ -60,9 +54,9 @@ def decompress_snappy_chunks(data: memoryview, buffer: PlainBuffer, bounds: Payl
     if held:
         yield held
     if not _is_one_stream(data):
-        raise PayloadPartlyIgnored(IgnoredPayloadPart.TRAILING_BYTES)
+        raise OddPayload(Oddity.TRAILING_BYTES)
     if data[_VERSION_AT:_XERIAL_HEADER_BYTES] != _VERSIONS:
-        raise PayloadPartlyIgnored(IgnoredPayloadPart.UNVERIFIED)
+        raise OddPayload(Oddity.UNVERIFIED)
 
 
 def _chunks(data: memoryview, bounds: PayloadLimits) -> Iterator[tuple[int, int]]:
@@ -108,7 +102,7 @@ def _block(block: memoryview, buffer: PlainBuffer, bounds: PayloadLimits) -> mem
         claim = cramjam.snappy.decompress_raw_len(block)
         if claim > _MAX_RATIO * len(block):
             raise DamagedPayload
-        bounds.check_block_size(claim)
+        bounds.check_block(claim)
         room = buffer.grow_to(claim)
         return room[: cramjam.snappy.decompress_raw_into(block, room[:claim])]
     except cramjam.DecompressionError as error:

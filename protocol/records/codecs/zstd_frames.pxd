@@ -20,7 +20,7 @@ cdef class Frame:
 
 
 @cython.locals(frame=Frame, size=int64_t)
-cpdef zstd_frame_at(const uint8_t[::1] data, Py_ssize_t position, DecompressionBudget budget)
+cpdef frame_at(const uint8_t[::1] data, Py_ssize_t position, DecompressionBudget budget)
 
 @cython.locals(
     descriptor=int, is_single_segment=int, eighths=int64_t, size_code=int, size_bytes=Py_ssize_t, at=Py_ssize_t,

@@ -12,15 +12,10 @@ from collections.abc import Iterator
 
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import (
-    DamagedPayload,
-    IgnoredPayloadPart,
-    PayloadPartlyIgnored,
-    PlainBuffer,
-)
+from sluicegate.protocol.records.codecs.codec import DamagedPayload, Oddity, OddPayload, PlainBuffer
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
     DecompressionBudget,
+    OverLimit,
     PayloadLimit,
     PayloadLimits,
 )
@@ -42,19 +37,19 @@ _RLE_BLOCK = 1
 _BLOCKS_BEFORE_GIVING_WAY = 1 << 16
 
 
-def decompress_zstd_frames(
+def zstd_pieces(
     data: memoryview, context: zstandard.ZstdDecompressor, buffer: PlainBuffer, bounds: PayloadLimits
 ) -> Iterator[memoryview]:
     """Yield the uncompressed bytes of all frames.
 
-    Raises DamagedPayload and PayloadPartlyIgnored. Raises BatchLimitExceeded if a frame needs too large a window.
+    Raises DamagedPayload and OddPayload. Raises OverLimit if a frame needs too large a window.
     """
     position = 0
     while position < len(data):
-        frame = zstd_frame_at(data, position, bounds.budget)
+        frame = frame_at(data, position, bounds.budget)
         if frame is None:
             if _opens_a_frame(data, position) and _is_taken_for_the_end(position, len(data)):
-                raise PayloadPartlyIgnored(IgnoredPayloadPart.TRAILING_BYTES)
+                raise OddPayload(Oddity.TRAILING_BYTES)
             raise DamagedPayload
         most = None
         if frame.window_bytes > bounds.window_bytes:
@@ -66,12 +61,12 @@ def decompress_zstd_frames(
             for piece in _frame_pieces(data[position : frame.end], context, buffer):
                 out += len(piece)
                 if most is not None and out > most:
-                    raise BatchLimitExceeded(PayloadLimit.WINDOW, most)
+                    raise OverLimit(PayloadLimit.WINDOW, most)
                 yield piece
         missing = frame.end - len(data)
         if missing > 0:
             is_range_complete = missing < _LEAST_HINT_TAKEN_FOR_AN_ERROR and _is_taken_for_the_end(position, len(data))
-            raise PayloadPartlyIgnored(IgnoredPayloadPart.TRAILING_BYTES) if is_range_complete else DamagedPayload
+            raise OddPayload(Oddity.TRAILING_BYTES) if is_range_complete else DamagedPayload
         position = frame.end
 
 
@@ -132,7 +127,7 @@ class Frame:
         self.is_skippable = False
 
 
-def zstd_frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Frame | None:
+def frame_at(data: memoryview, position: int, budget: DecompressionBudget) -> Frame | None:
     """Return the frame at `position`, or None if there is none. Raises Abandoned."""
     if len(data) - position < _LEAST_FRAME_BYTES:
         return None
@@ -183,7 +178,7 @@ def _end_of_blocks(data: memoryview, position: int, budget: DecompressionBudget)
             return position
         blocks += 1
         if blocks == _BLOCKS_BEFORE_GIVING_WAY:
-            budget.count_work(4 * blocks)
+            budget.worked(4 * blocks)
             blocks = 0
     return len(data) + 1
 

@@ -6,7 +6,7 @@ The principal is the subject in the RFC 2253 form that Java writes.
 import re
 import ssl
 
-from sluicegate.proxy.network.tls.der import DerElement, child_elements, parse_der_element_at
+from sluicegate.proxy.network.tls.der import DerElement, children_of, element_at
 
 _KEYWORDS = {
     bytes.fromhex("550403"): "CN",
@@ -33,7 +33,7 @@ _NOT_UTF_8 = b"\xff"
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "\\00"})
 
 
-def certificate_principal_of(handshake: ssl.SSLObject) -> str | None:
+def principal_of(handshake: ssl.SSLObject) -> str | None:
     """Return the principal of a client's certificate in Kafka's default form, or None without a certificate.
 
     Raises ValueError if the certificate is not DER. Brokers reject such a certificate too.
@@ -44,16 +44,14 @@ def certificate_principal_of(handshake: ssl.SSLObject) -> str | None:
 
 def name_of(subject: bytes) -> str:
     """Return a distinguished name (DER) in the form that `X500Principal.getName()` returns. Raises ValueError."""
-    parts = [
-        "+".join(map(_attribute, child_elements(part))) for part in child_elements(parse_der_element_at(subject, 0))
-    ]
+    parts = ["+".join(map(_attribute, children_of(part))) for part in children_of(element_at(subject, 0))]
     return ",".join(reversed(parts))
 
 
 def _subject_in(certificate: bytes) -> bytes:
     """Return the subject of a certificate (RFC 5280, 4.1). Raises ValueError."""
-    to_be_signed, *_ = child_elements(parse_der_element_at(certificate, 0))
-    fields = child_elements(to_be_signed)
+    to_be_signed, *_ = children_of(element_at(certificate, 0))
+    fields = children_of(to_be_signed)
     at = _FIELDS_BEFORE_SUBJECT + (bool(fields) and fields[0].tag == _VERSION)
     if at >= len(fields):
         raise ValueError("a certificate without a subject")
@@ -61,7 +59,7 @@ def _subject_in(certificate: bytes) -> bytes:
 
 
 def _attribute(pair: DerElement) -> str:
-    kind, value = child_elements(pair)
+    kind, value = children_of(pair)
     keyword = _KEYWORDS.get(kind.content)
     if keyword is None:
         return f"{_dotted(kind.content)}=#{value.encoding.hex()}"

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluicegate.config.disk.kept_files import ReadContent, read_current_content, read_current_or_last_content
+from sluicegate.config.disk.kept_files import ReadContent, read_current, read_kept
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import Password, PasswordUnreadable
@@ -42,7 +42,7 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateFlaw:
+class Flaw:
     """A problem with a file that the configuration names, or its approaching expiry."""
 
     key: str
@@ -59,7 +59,7 @@ class CertificateFlaw:
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateExpiry:
+class Expiry:
     """A certificate's expiry time."""
 
     key: str
@@ -96,19 +96,19 @@ class _Unusable(Exception):
     """A file cannot be used. The message gives the reason."""
 
 
-def tls_files_for_clients(tls: ListenTls) -> TlsFiles:
+def files_for_clients(tls: ListenTls) -> TlsFiles:
     """Return the files of `listen.tls`."""
     trusted = () if tls.client_ca_file is None else (("listen.tls.client_ca_file", tls.client_ca_file),)
     return TlsFiles("listen.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
-def tls_files_for_brokers(tls: UpstreamTls) -> TlsFiles:
+def files_for_brokers(tls: UpstreamTls) -> TlsFiles:
     """Return the files of `upstream.tls`."""
     trusted = () if tls.ca_file is None else (("upstream.tls.ca_file", tls.ca_file),)
     return TlsFiles("upstream.tls", tls.certificate_file, tls.key_file, tls.password_of_key, trusted)
 
 
-def tls_files_for_server(section: str, tls: ServerTls) -> TlsFiles:
+def files_for_server(section: str, tls: ServerTls) -> TlsFiles:
     """Return the files of the configuration section `section`: the TLS settings for a server that is not a broker."""
     trusted = () if tls.ca_file is None else ((f"{section}.ca_file", tls.ca_file),)
     return TlsFiles(section, tls.certificate_file, tls.key_file, tls.password_of_key(section), trusted)
@@ -116,14 +116,12 @@ def tls_files_for_server(section: str, tls: ServerTls) -> TlsFiles:
 
 def tls_files(config: Config) -> list[TlsFiles]:
     """Return the files of `listen.tls` and `upstream.tls`."""
-    clients = [] if config.listen.tls is None else [tls_files_for_clients(config.listen.tls)]
-    brokers = [] if config.upstream.tls is None else [tls_files_for_brokers(config.upstream.tls)]
+    clients = [] if config.listen.tls is None else [files_for_clients(config.listen.tls)]
+    brokers = [] if config.upstream.tls is None else [files_for_brokers(config.upstream.tls)]
     return clients + brokers
 
 
-def certificate_flaws(
-    files: TlsFiles, now: datetime, read: ReadContent = read_current_content
-) -> Iterator[CertificateFlaw]:
+def flaws_of(files: TlsFiles, now: datetime, read: ReadContent = read_current) -> Iterator[Flaw]:
     """Yield each file's errors and warnings. `read` returns a file's content."""
     certificate_key = f"{files.section}.certificate_file"
     shown: Sequence[Certificate] = ()
@@ -131,7 +129,7 @@ def certificate_flaws(
         try:
             shown = _certificates(files.certificate_file, read)
         except _Unusable as error:
-            yield CertificateFlaw(certificate_key, str(error))
+            yield Flaw(certificate_key, str(error))
         else:
             yield from _validity(certificate_key, files.certificate_file, shown[:1], now)
             yield from _later_ones(certificate_key, files.certificate_file, shown[1:], now)
@@ -139,39 +137,39 @@ def certificate_flaws(
         try:
             key = _key(files.key_file, files.password, read)
         except PasswordUnreadable as error:
-            yield CertificateFlaw(error.key, error.message)
+            yield Flaw(error.key, error.message)
         except _Unusable as error:
-            yield CertificateFlaw(f"{files.section}.key_file", str(error))
+            yield Flaw(f"{files.section}.key_file", str(error))
         else:
             yield from _belonging(files, key, shown)
     for name, file in files.authorities:
         try:
             trusted = _certificates(file, read)
         except _Unusable as error:
-            yield CertificateFlaw(name, str(error))
+            yield Flaw(name, str(error))
         else:
             yield from (
                 _validity(name, file, trusted[:1], now) if len(trusted) == 1 else _later_ones(name, file, trusted, now)
             )
 
 
-def first_certificate_error(files: TlsFiles) -> str | None:
+def first_error(files: TlsFiles) -> str | None:
     """Return the first error that makes the files unusable, or None. Expiry dates are ignored."""
-    found = certificate_flaws(files, datetime.now(UTC))
+    found = flaws_of(files, datetime.now(UTC))
     return next((str(flaw) for flaw in found if flaw.level is Severity.UNUSABLE), None)
 
 
-def own_certificate_expiries(config: Config) -> list[CertificateExpiry]:
+def expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of the proxy's own certificates for clients and brokers. Skip unreadable files."""
     return list(_own_of(tls_files(config)))
 
 
-def _expiries_for_servers(config: Config) -> list[CertificateExpiry]:
+def _expiries_for_servers(config: Config) -> list[Expiry]:
     """Return the expiry times of the proxy's own certificates for registries and `otel`."""
-    return list(_own_of(tls_files_for_server(section, tls) for section, tls in _servers(config)))
+    return list(_own_of(files_for_server(section, tls) for section, tls in _servers(config)))
 
 
-def _own_of(several: Iterable[TlsFiles]) -> Iterator[CertificateExpiry]:
+def _own_of(several: Iterable[TlsFiles]) -> Iterator[Expiry]:
     for files in several:
         if files.certificate_file is not None:
             try:
@@ -181,15 +179,15 @@ def _own_of(several: Iterable[TlsFiles]) -> Iterator[CertificateExpiry]:
             yield _expiry(f"{files.section}.certificate_file", files.certificate_file, first)
 
 
-def all_certificate_expiries(config: Config) -> list[CertificateExpiry]:
+def all_expiries_of(config: Config) -> list[Expiry]:
     """Return the expiry times of every certificate that the proxy sends or trusts.
 
     They include chains and CAs, and the files for registries and `otel`. Unreadable files are skipped, as are files
     with so many CAs that they must be the system's list.
     """
     servers = _servers(config)
-    found: dict[tuple[str, str], CertificateExpiry] = {}
-    for files in [*tls_files(config), *(tls_files_for_server(section, tls) for section, tls in servers)]:
+    found: dict[tuple[str, str], Expiry] = {}
+    for files in [*tls_files(config), *(files_for_server(section, tls) for section, tls in servers)]:
         own = () if files.certificate_file is None else ((f"{files.section}.certificate_file", files.certificate_file),)
         for key, file in (*own, *files.authorities):
             try:
@@ -215,8 +213,8 @@ def _servers(config: Config) -> list[tuple[str, ServerTls]]:
     return servers
 
 
-def _expiry(key: str, file: str, certificate: "Certificate") -> CertificateExpiry:
-    return CertificateExpiry(
+def _expiry(key: str, file: str, certificate: "Certificate") -> Expiry:
+    return Expiry(
         key,
         file,
         certificate.not_valid_after_utc,
@@ -225,7 +223,7 @@ def _expiry(key: str, file: str, certificate: "Certificate") -> CertificateExpir
     )
 
 
-def first_certificate_in_pem(file: str) -> "Certificate | None":
+def first_certificate(file: str) -> "Certificate | None":
     """Return a file's first certificate, which is the one that peers receive. Blocks.
 
     Return None if the file is unusable.
@@ -237,7 +235,7 @@ def first_certificate_in_pem(file: str) -> "Certificate | None":
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCertificateExpiries:
+class OwnExpiries:
     """The proxy's own certificates that have expired or expire soon, as sentences by configuration key.
 
     `expired` covers the certificate that clients receive. `soon` covers all others, and also that certificate before it
@@ -248,10 +246,10 @@ class OwnCertificateExpiries:
     soon: dict[str, str]
 
 
-def certificates_to_renew(config: Config, now: datetime) -> OwnCertificateExpiries:
+def own_expiries(config: Config, now: datetime) -> OwnExpiries:
     """Return which of the proxy's certificates for clients, brokers and other servers an operator must renew."""
     expired, soon = None, {}
-    for expiry in (*own_certificate_expiries(config), *_expiries_for_servers(config)):
+    for expiry in (*expiries_of(config), *_expiries_for_servers(config)):
         if not expiry.expires_soon(now):
             continue
         tense = "expired" if expiry.not_after <= now else "expires"
@@ -260,42 +258,40 @@ def certificates_to_renew(config: Config, now: datetime) -> OwnCertificateExpiri
             expired = text
         else:
             soon[expiry.key] = text
-    return OwnCertificateExpiries(expired, soon)
+    return OwnExpiries(expired, soon)
 
 
-def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[CertificateFlaw]:
+def _validity(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
     for certificate in certificates:
         until, since = certificate.not_valid_after_utc, certificate.not_valid_before_utc
         if until <= now:
-            yield CertificateFlaw(key, f"{file} expired on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.EXPIRED)
+            yield Flaw(key, f"{file} expired on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.EXPIRED)
         elif until - now <= SOON:
             days = (until - now).days
-            yield CertificateFlaw(
-                key, f"{file} expires in {days} days, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.WARNING
-            )
+            yield Flaw(key, f"{file} expires in {days} days, on {until:%Y-%m-%d %H:%M} UTC: renew it", Severity.WARNING)
         elif since > now:
-            yield CertificateFlaw(
+            yield Flaw(
                 key, f"{file} is not valid before {since:%Y-%m-%d %H:%M} UTC: check the clock too", Severity.WARNING
             )
 
 
-def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[CertificateFlaw]:
+def _later_ones(key: str, file: str, certificates: Iterable["Certificate"], now: datetime) -> Iterator[Flaw]:
     """Yield warnings for expired certificates in a chain or CA list, which may have no effect."""
     for certificate in certificates:
         if certificate.not_valid_after_utc <= now:
             name = certificate.subject.rfc4514_string()
             ended = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-            yield CertificateFlaw(key, f"{file}: its certificate of {name} expired on {ended}", Severity.WARNING)
+            yield Flaw(key, f"{file}: its certificate of {name} expired on {ended}", Severity.WARNING)
 
 
-def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certificate"]) -> Iterator[CertificateFlaw]:
+def _belonging(files: TlsFiles, key: "PrivateKeyTypes", shown: Sequence["Certificate"]) -> Iterator[Flaw]:
     places = [i for i, each in enumerate(shown) if each.public_key() == key.public_key()]
     if not shown or 0 in places:
         return
     message = f"{files.key_file}, {files.certificate_file}: the key does not match the first certificate"
     if places:
         message += f", but it matches certificate {places[0] + 1}, which must be the first"
-    yield CertificateFlaw(f"{files.section}.key_file", message)
+    yield Flaw(f"{files.section}.key_file", message)
 
 
 def _read(file: str, read: ReadContent) -> bytes:
@@ -308,7 +304,7 @@ def _read(file: str, read: ReadContent) -> bytes:
     return content
 
 
-def _certificates(file: str, read: ReadContent = read_current_or_last_content) -> list["Certificate"]:
+def _certificates(file: str, read: ReadContent = read_kept) -> list["Certificate"]:
     from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415  # only with TLS
 
     content = _read(file, read)

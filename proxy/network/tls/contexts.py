@@ -15,16 +15,16 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from sluicegate.config.disk.deadline import FileUnreadable, run_within_deadline
-from sluicegate.config.disk.kept_files import read_current_or_last_content
-from sluicegate.config.disk.regular_file import is_unreadable, stat_without_deadline
+from sluicegate.config.disk.deadline import FileUnreadable, within_deadline
+from sluicegate.config.disk.kept_files import read_kept
+from sluicegate.config.disk.regular_file import is_unreadable, stat_now
 from sluicegate.config.tls import ListenTls, ServerTls, UpstreamTls
 from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.network.tls.certificates import (
-    first_certificate_error,
-    tls_files_for_brokers,
-    tls_files_for_clients,
-    tls_files_for_server,
+    files_for_brokers,
+    files_for_clients,
+    files_for_server,
+    first_error,
 )
 
 _MOST_BYTES = 16 << 20
@@ -47,9 +47,9 @@ class MemoryFiles:
     ) -> None:
         self._stack.close()
 
-    def copy_to_memory_file(self, file: str) -> str:
+    def copy_of(self, file: str) -> str:
         """Copy a regular file and return the copy's name. Blocks for up to a few seconds. Raises OSError."""
-        content = read_current_or_last_content(Path(file), _MOST_BYTES)
+        content = read_kept(Path(file), _MOST_BYTES)
         if len(content) > _MOST_BYTES:
             raise OSError(f"{file} has more than {_MOST_BYTES >> 20} MiB")
         if hasattr(os, "memfd_create"):
@@ -68,12 +68,12 @@ _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
-class TlsFilesError(Exception):
+class BadTlsFiles(Exception):
     """Certificates or keys cannot be used. The message names the section, the files and the reason."""
 
 
 class TlsContext:
-    """A TLS context made from files. Creating it blocks. Raises TlsFilesError if the files cannot be used."""
+    """A TLS context made from files. Creating it blocks. Raises BadTlsFiles if the files cannot be used."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class TlsContext:
         try:
             self._stamp: _Stamp | None = self._stamp_now()
         except FileUnreadable as error:
-            raise TlsFilesError(f"{section}: {_unresponsive(error)}") from error
+            raise BadTlsFiles(f"{section}: {_unresponsive(error)}") from error
         self._context = self._made()
 
     def current(self) -> ssl.SSLContext:
@@ -111,7 +111,7 @@ class TlsContext:
                 if stamp == self._stamp or None in stamp:
                     return
                 self._context = self._made()
-            except (FileUnreadable, TlsFilesError) as error:
+            except (FileUnreadable, BadTlsFiles) as error:
                 self._stamp = None  # retry at the next call; each reason is logged once
                 reason = _unresponsive(error) if isinstance(error, FileUnreadable) else str(error)
                 if reason != self._failed:
@@ -130,9 +130,9 @@ class TlsContext:
             context.options |= ssl.OP_NO_RENEGOTIATION
             return context
         except PasswordUnreadable as error:
-            raise TlsFilesError(str(error)) from error
+            raise BadTlsFiles(str(error)) from error
         except (OSError, ValueError) as error:
-            raise TlsFilesError(self._reason_of(error)) from error
+            raise BadTlsFiles(self._reason_of(error)) from error
 
     def _reason_of(self, error: Exception) -> str:
         """Return the first file's error if `blame` finds one.
@@ -154,70 +154,64 @@ class TlsContext:
 
         Raises FileUnreadable while the file system does not respond.
         """
-        return run_within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
+        return within_deadline(("tls", *self._files), lambda: tuple(_stamp_of(file) for file in self._files))
 
 
-def tls_context_for_clients(tls: ListenTls, names: "RequestedServerNames") -> TlsContext:
-    """Create the context for connections from clients. Raises TlsFilesError."""
+def context_for_clients(tls: ListenTls, names: "RequestedNames") -> TlsContext:
+    """Create the context for connections from clients. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        certificate, key = copies.copy_to_memory_file(tls.certificate_file), copies.copy_to_memory_file(tls.key_file)
+        certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
         context.load_cert_chain(certificate, key, tls.password_of_key.get())
         context.verify_mode = _CLIENT_AUTH[tls.client_auth]
         if tls.client_ca_file is not None:
-            context.load_verify_locations(copies.copy_to_memory_file(tls.client_ca_file))
+            context.load_verify_locations(copies.copy_of(tls.client_ca_file))
         context.sni_callback = names.remember
         return context
 
     files = _named(tls.certificate_file, tls.key_file, tls.client_ca_file, tls.key_password_file)
-    return TlsContext("listen.tls", files, make_context, lambda: first_certificate_error(tls_files_for_clients(tls)))
+    return TlsContext("listen.tls", files, make_context, lambda: first_error(files_for_clients(tls)))
 
 
-def tls_context_for_brokers(tls: UpstreamTls) -> TlsContext:
-    """Create the context for connections to brokers. Raises TlsFilesError."""
+def context_for_brokers(tls: UpstreamTls) -> TlsContext:
+    """Create the context for connections to brokers. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
         context.check_hostname = tls.verify_hostname
         if tls.certificate_file is not None and tls.key_file is not None:
-            certificate, key = (
-                copies.copy_to_memory_file(tls.certificate_file),
-                copies.copy_to_memory_file(tls.key_file),
-            )
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
             context.load_cert_chain(certificate, key, tls.password_of_key.get())
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext("upstream.tls", files, make_context, lambda: first_certificate_error(tls_files_for_brokers(tls)))
+    return TlsContext("upstream.tls", files, make_context, lambda: first_error(files_for_brokers(tls)))
 
 
-def tls_context_for_server(section: str, tls: ServerTls) -> TlsContext:
+def context_for_server(section: str, tls: ServerTls) -> TlsContext:
     """Create the context for connections to another server (registry, OpenTelemetry).
 
-    `section` is the configuration key of `tls`. Raises TlsFilesError.
+    `section` is the configuration key of `tls`. Raises BadTlsFiles.
     """
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = _context_for(tls.ca_file, copies)
         if tls.certificate_file is not None and tls.key_file is not None:
-            certificate, key = (
-                copies.copy_to_memory_file(tls.certificate_file),
-                copies.copy_to_memory_file(tls.key_file),
-            )
+            certificate, key = copies.copy_of(tls.certificate_file), copies.copy_of(tls.key_file)
             context.load_cert_chain(certificate, key, tls.password_of_key(section).get())
         return context
 
     files = _named(tls.ca_file, tls.certificate_file, tls.key_file, tls.key_password_file)
-    return TlsContext(section, files, make_context, lambda: first_certificate_error(tls_files_for_server(section, tls)))
+    return TlsContext(section, files, make_context, lambda: first_error(files_for_server(section, tls)))
 
 
-def tls_context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
-    """Create the context for browsers that connect to `sluicegate fleet`. Raises TlsFilesError."""
+def context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
+    """Create the context for browsers that connect to `sluicegate fleet`. Raises BadTlsFiles."""
 
     def make_context(copies: MemoryFiles) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(copies.copy_to_memory_file(certificate_file), copies.copy_to_memory_file(key_file))
+        context.load_cert_chain(copies.copy_of(certificate_file), copies.copy_of(key_file))
         return context
 
     return TlsContext("--tls-certificate", [certificate_file, key_file], make_context, lambda: None)
@@ -225,10 +219,10 @@ def tls_context_for_fleet(certificate_file: str, key_file: str) -> TlsContext:
 
 def _context_for(authorities: str | None, copies: MemoryFiles) -> ssl.SSLContext:
     """Create a client context that trusts the CAs in a file, or the system's CAs if `authorities` is None."""
-    return ssl.create_default_context(cafile=None if authorities is None else copies.copy_to_memory_file(authorities))
+    return ssl.create_default_context(cafile=None if authorities is None else copies.copy_of(authorities))
 
 
-class RequestedServerNames:
+class RequestedNames:
     """The host name that each TLS client requested (SNI), stored for the lifetime of its connection."""
 
     def __init__(self) -> None:
@@ -278,7 +272,7 @@ def _stamp_of(file: Path) -> tuple[int, int, int] | None:
     if is_unreadable(file):
         return None
     with suppress(OSError):
-        status = stat_without_deadline(file)
+        status = stat_now(file)
         return status.st_mtime_ns, status.st_size, status.st_ino
     return None
 

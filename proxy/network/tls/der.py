@@ -15,7 +15,7 @@ class DerElement(NamedTuple):
     encoding: bytes
 
 
-def parse_der_element_at(data: bytes, position: int) -> DerElement:
+def element_at(data: bytes, position: int) -> DerElement:
     """Return the element that begins at `position`. Raises ValueError if it is incomplete or not DER."""
     head = data[position : position + 2]
     if len(head) < 2 or head[0] & _MULTI_BYTE_TAG == _MULTI_BYTE_TAG:
@@ -33,11 +33,11 @@ def parse_der_element_at(data: bytes, position: int) -> DerElement:
     return DerElement(head[0], data[begins:ends], data[position:ends])
 
 
-def child_elements(element: DerElement) -> list[DerElement]:
+def children_of(element: DerElement) -> list[DerElement]:
     """Return the elements inside a constructed element. Raises ValueError."""
     found, position = [], 0
     while position < len(element.content):
-        child = parse_der_element_at(element.content, position)
+        child = element_at(element.content, position)
         found.append(child)
         position += len(child.encoding)
     return found

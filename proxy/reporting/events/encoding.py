@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
-from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 
 CLOUD_EVENT_CONTENT_TYPE: Final = "application/cloudevents+json; charset=UTF-8"
 """The `content-type` header of a record in structured mode (Kafka protocol binding of CloudEvents)."""
@@ -16,12 +16,12 @@ Encode = Callable[[Event], bytes]
 
 def encode_json(event: Event) -> bytes:
     """Return the event's own JSON object."""
-    return json.dumps(event_to_json(event)).encode()
+    return json.dumps(event_of(event)).encode()
 
 
 def encode_cloud_event(event: Event) -> bytes:
     """Encode the event as the data of a CloudEvent, whose `source` and `id` are the event's `proxy` and `id`."""
-    return json.dumps(_cloud_event(event_to_json(event))).encode()
+    return json.dumps(_cloud_event(event_of(event))).encode()
 
 
 def _cloud_event(data: dict[str, Any]) -> dict[str, Any]:

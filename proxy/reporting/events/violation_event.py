@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
-from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import CLIENT_CHARACTERS, cut, printable
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
-from sluicegate.validation.effective import EffectiveValue, effective_value_of, violated_value
+from sluicegate.validation.effective import EffectiveValue, value_of, violated_value
 from sluicegate.validation.event_schema import SCHEMA_VERSION
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
-from sluicegate.validation.requests.name_pattern import first_owner_of
+from sluicegate.validation.requests.name_pattern import owner_among
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, time_window_of
+from sluicegate.validation.timestamps import RehearsedBound, TimeWindow, window_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import TIMED, BadRecord, Beginning, Reason
@@ -154,7 +154,7 @@ def violation_event(
         batch.partition,
         finding.code,
         finding.reason,
-        finding.message if finding.message is None else truncate_text(finding.message, _MESSAGE_CHARACTERS),
+        finding.message if finding.message is None else cut(finding.message, _MESSAGE_CHARACTERS),
         finding.records,
         finding.bad_count,
         finding.bad_records[:max_records],
@@ -164,14 +164,14 @@ def violation_event(
     )
 
 
-def event_to_json(event: Event) -> dict[str, Any]:
+def event_of(event: Event) -> dict[str, Any]:
     """Return an event's JSON object, version 1 (docs/violations.md). Long strings are truncated."""
     return _of_violation(event) if isinstance(event, ViolationEvent) else _of_rehearsal(event)
 
 
 def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
     policy, now_ms = violation.basis
-    window = time_window_of(policy, now_ms)
+    window = window_of(policy, now_ms)
     event = _where(violation, now_ms, policy) | {
         "outcome": violation.outcome.value,
         "client_error": _error_name(violation.client_error),
@@ -189,13 +189,11 @@ def _of_violation(violation: ViolationEvent) -> dict[str, Any]:
         "samples": [_sample(record, window, now_ms) for record in violation.bad_records],
         "bound": _bound(violated_value(policy, violation.reason, violation.rules[0][0] if violation.rules else None)),
     }
-    if policy.enforced is not None and not policy.only_observes_rules(rule for rule, _ in violation.rules):
+    if policy.enforced is not None and not policy.only_observes(rule for rule, _ in violation.rules):
         event["enforced"] = policy.mode is not Mode.OBSERVE
     if violation.rules:
-        event["rule"] = truncate_text(violation.rules[0][0])
-        event["rules"] = [
-            {"rule": truncate_text(rule), "bad_records": count} for rule, count in violation.rules[:_MOST_RULES]
-        ]
+        event["rule"] = cut(violation.rules[0][0])
+        event["rules"] = [{"rule": cut(rule), "bad_records": count} for rule, count in violation.rules[:_MOST_RULES]]
     return event
 
 
@@ -216,7 +214,7 @@ def _of_rehearsal(rehearsal: RehearsalEvent) -> dict[str, Any]:
         "records": batch.records,
         "bad_records": max(count for _, count in rehearsal.found),
         "samples": [],
-        "bound": _bound(effective_value_of(rehearsal.policy, "rehearse")),
+        "bound": _bound(value_of(rehearsal.policy, "rehearse")),
         "rehearsed": [
             {"key": bound.key, "max_ms": bound.max_ms, "bad_records": count} for bound, count in rehearsal.found
         ],
@@ -233,7 +231,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
     if value is None:
         return None
     return {
-        name: truncate_text(given, _DIAGNOSIS_CHARACTERS) if isinstance(given, str) else given
+        name: cut(given, _DIAGNOSIS_CHARACTERS) if isinstance(given, str) else given
         for name, given in value.as_json().items()
     }
 
@@ -241,7 +239,7 @@ def _bound(value: EffectiveValue | None) -> dict[str, Any] | None:
 def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
     time = datetime.fromtimestamp(min(max(now_ms, 0), _LATEST_MS) / 1000, UTC)
     client = event.client
-    owner_of_client = first_owner_of(policy.client_owners, client.verified_client)
+    owner_of_client = owner_among(policy.client_owners, client.named)
     owner = policy.owner or owner_of_client
     shown = {
         "schema_version": SCHEMA_VERSION,
@@ -256,18 +254,18 @@ def _where(event: Event, now_ms: int, policy: TopicPolicy) -> dict[str, Any]:
         "topic": event.topic,
         "topic_id": event.topic_id.hex() if event.topic_id is not None else None,
         "partition": event.partition,
-        "owner": None if owner is None else owner_state(owner),
+        "owner": None if owner is None else owner_as_shown(owner),
     }
-    return shown if owner_of_client is None else shown | {"client_owner": owner_state(owner_of_client)}
+    return shown if owner_of_client is None else shown | {"client_owner": owner_as_shown(owner_of_client)}
 
 
-def owner_state(owner: Owner) -> OwnerState:
+def owner_as_shown(owner: Owner) -> OwnerState:
     """Return an owner in the form of events and the live state. Long strings are truncated."""
-    return {"team": truncate_text(owner.team), "contact": _cut(owner.contact)}
+    return {"team": cut(owner.team), "contact": _cut(owner.contact)}
 
 
 def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= CLIENT_CHARACTERS else truncate_text(text)
+    return text if text is None or len(text) <= CLIENT_CHARACTERS else cut(text)
 
 
 def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[str, Any]:
@@ -276,16 +274,16 @@ def _sample(record: BadRecord, window: TimeWindow | None, now_ms: int) -> dict[s
         sample["earliest"], sample["latest"] = window.earliest, window.latest
         sample["diagnosis"] = diagnose(record.timestamp, now_ms)
     if record.rules:
-        sample["rule"] = truncate_text(record.rules[0])
-        sample["diagnosis"] = truncate_text(record.message, _DIAGNOSIS_CHARACTERS)
+        sample["rule"] = cut(record.rules[0])
+        sample["diagnosis"] = cut(record.message, _DIAGNOSIS_CHARACTERS)
     if record.fixed is not None:
         sample["fixed"] = record.fixed
     if record.contents is not None:
-        sample["key"], sample["value"] = map(printable_beginning, record.contents)
+        sample["key"], sample["value"] = map(shown_beginning, record.contents)
     return sample
 
 
-def printable_beginning(part: Beginning | None) -> dict[str, Any] | None:
+def shown_beginning(part: Beginning | None) -> dict[str, Any] | None:
     r"""Return the size of a key or value, and its beginning as printable text.
 
     Return None if it is null. Bytes that are not UTF-8 become `\xff`. Invisible characters become `\n` or `\u202e`. A
@@ -295,4 +293,4 @@ def printable_beginning(part: Beginning | None) -> dict[str, Any] | None:
         return None
     decoder = getincrementaldecoder("utf-8")("backslashreplace")  # omits a character that was cut in the middle
     text = decoder.decode(part.data.replace(b"\\", b"\\\\"), final=len(part.data) == part.size)
-    return {"size": part.size, "text": escape_unprintable(text)}
+    return {"size": part.size, "text": printable(text)}

@@ -5,7 +5,7 @@ from sluicegate.proxy.reporting.events.violation_writer import ViolationSink
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import rehearsed_bounds_in_order
+from sluicegate.validation.timestamps import bounds_of
 
 
 class ViolationEvents:
@@ -16,7 +16,7 @@ class ViolationEvents:
         self._max_records = max_records
         self._numbering = numbering
 
-    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Write a batch's events."""
         if batch.basis is None:
             return
@@ -25,7 +25,7 @@ class ViolationEvents:
         if batch.rehearsed:
             policy, now_ms = batch.basis
             assert policy.rehearsed is not None  # otherwise there would be no counts
-            found = zip(rehearsed_bounds_in_order(policy.rehearsed), batch.rehearsed, strict=True)
+            found = zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True)
             exceeded = tuple((bound, count) for bound, count in found if count)
             self._sink.write(RehearsalEvent(client, batch, exceeded, now_ms, self._numbering.next(), policy))
         if batch.unreadable is not None:

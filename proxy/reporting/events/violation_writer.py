@@ -20,19 +20,13 @@ from typing import Protocol
 
 import structlog
 
-from sluicegate.config.disk.deadline import run_within_deadline
+from sluicegate.config.disk.deadline import within_deadline
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
 from sluicegate.proxy.reporting.events.encoding import Encode, encode_json
 from sluicegate.proxy.reporting.events.violation_event import Event
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.reporting.whole_lines import (
-    PartialWrite,
-    append_lines,
-    file_lock,
-    has_torn_last_line,
-    is_regular_file,
-)
+from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, ends_within_a_line, file_lock, is_regular
 from sluicegate.proxy.reporting.write_health import WriteHealth
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
@@ -78,7 +72,7 @@ class EventFile:
         """
         if not self._is_at_its_path():
             self._open_again()
-        if not is_regular_file(self._fd):
+        if not is_regular(self._fd):
             self._append(lines)
             return len(lines)
         with file_lock(self._fd, flock):
@@ -94,7 +88,7 @@ class EventFile:
             return len(some)
 
     def _append(self, lines: Sequence[bytes]) -> None:
-        if self._torn or has_torn_last_line(self._fd):
+        if self._torn or ends_within_a_line(self._fd):
             append_lines(self._fd, b"\n")
         try:
             append_lines(self._fd, b"".join(lines))
@@ -123,7 +117,7 @@ def _opened(path: Path) -> int:
     """
     fd = os.open(path, _FLAGS | os.O_WRONLY | os.O_NONBLOCK, _MODE)
     os.set_blocking(fd, True)
-    if is_regular_file(fd):
+    if is_regular(fd):
         with suppress(OSError):
             readable = os.open(path, _FLAGS | os.O_RDWR, _MODE)
             os.close(fd)
@@ -169,8 +163,8 @@ class ViolationFile:
         self._counters = counters
         self._queue: BoundedQueue[Event] = BoundedQueue(queue_size, _MAX_QUEUED_BYTES)
         self._log = structlog.get_logger("sluicegate.violations")
-        self._complaints = OncePerMinute()
-        self._file = run_within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
+        self._complaints = OnceAMinute()
+        self._file = within_deadline((path, "open"), lambda: EventFile(path, max_file_bytes))
         context = contextvars.copy_context()  # the context contains the worker's index for log lines
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="violations", daemon=True)
         self._thread.start()
@@ -243,7 +237,7 @@ class ViolationFile:
             )
 
 
-class FanOutSink:
+class SeveralSinks:
     """Passes every event to several sinks, which do not wait for each other."""
 
     def __init__(self, sinks: Sequence[ViolationSink]) -> None:

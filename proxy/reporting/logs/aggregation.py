@@ -3,7 +3,7 @@
 `Aggregator` writes the first report of a kind immediately, then one line per interval with the count. Whatever clients
 send, the numbers of kinds and lines are limited, and the counts stay complete. If there are too many kinds, new ones
 are counted under a wider kind (for example, many clients of one topic). If there are too many lines, some are delayed
-and have higher counts. `OncePerMinute` is a simpler form for use from any thread.
+and have higher counts. `OnceAMinute` is a simpler form for use from any thread.
 """
 
 import threading
@@ -97,7 +97,7 @@ class Aggregator:
                 elif self._may_log(now, 0):
                     self._log_kind(kind, now)
 
-    def flush_finished(self, is_over: Callable[[Any], bool]) -> None:
+    def settle(self, is_over: Callable[[Any], bool]) -> None:
         """Write the pending lines of each kind for whose key `is_over` returns True, and forget that kind."""
         for kinds in (self._wide, self._kinds):
             for key in [key for key in kinds if is_over(key)]:
@@ -145,7 +145,7 @@ class Aggregator:
         self._emit(details, times, records)
 
 
-class OncePerMinute:
+class OnceAMinute:
     """Limits reports of each kind to one per minute. Each report includes the number of skipped ones. Thread-safe."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:

@@ -17,8 +17,8 @@ from sluicegate.config.model import Log
 from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id, response_body_at
-from sluicegate.protocol.response_walks import error_codes_in
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.protocol.response_walks import codes_in
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _MAX_IN_FLIGHT = 1000
@@ -27,11 +27,11 @@ _MAX_PENDING = 100
 _NAMES: dict[int, str] = {code.value: code.name for code in ErrorCode}
 
 
-class ConnectionTracing:
+class Tracing:
     """Starts the traces of connections if the configuration enables them."""
 
     def __init__(self, log: Log) -> None:
-        self._is_wanted = log.traces_connections
+        self._is_wanted = log.follows_connections
         self._client = log.client_id
         self._numbers = count(1)
 
@@ -68,11 +68,11 @@ class ConnectionTrace:
         self._requests = 0
         self._ended_by: str | None = None
 
-    def trace_connection_start(self, peer: str, listener: str) -> None:
+    def connection_opened(self, peer: str, listener: str) -> None:
         """Trace a new client connection."""
         self._emit("connection opened", client_address=peer, listener=listener)
 
-    def trace_client_identity(self, identity: ClientIdentity) -> None:
+    def client_identified(self, identity: ClientIdentity) -> None:
         """Trace the client's identity if it has changed."""
         details = (identity.client_id, identity.software_name, identity.software_version, identity.principal)
         if details == self._client:
@@ -82,7 +82,7 @@ class ConnectionTrace:
         self._emit("client identified", **dict(zip(names, details, strict=True)))
         self._decide(identity.client_id)
 
-    def trace_request_start(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
+    def request_begun(self, api_key: int, version: int, correlation_id: int, size: int) -> None:
         """Trace a request of `size` bytes that has begun to arrive."""
         self._requests += 1
         api = APIS.get(api_key)
@@ -92,11 +92,11 @@ class ConnectionTrace:
             self._in_flight.popitem(last=False)
         self._emit("request", api=name, api_version=version, correlation_id=correlation_id, bytes=size)
 
-    def trace_token(self, size: int) -> None:
+    def token_received(self, size: int) -> None:
         """Trace a SASL token without a header, from the client or the broker. Only its size is logged."""
         self._emit("SASL token", bytes=size)
 
-    def trace_response(self, head: bytes, size: int) -> None:
+    def response_sent(self, head: bytes, size: int) -> None:
         """Trace a response of `size` bytes to the client. `head` is its beginning."""
         request = self._in_flight.pop(read_correlation_id(head), None) if len(head) >= CORRELATION_ID_BYTES else None
         # the response belongs to a token, or to one of several requests with the same correlation id
@@ -112,19 +112,19 @@ class ConnectionTrace:
             milliseconds=round((self._now() - request.at) * 1000, 1),
         )
 
-    def trace_reading_pause(self, side: str, reason: str) -> None:
+    def reading_paused(self, side: str, reason: str) -> None:
         """Trace that the proxy stops reading from one side, for this reason."""
         self._emit("paused", side=side, reason=reason)
 
-    def trace_reading_resumption(self, side: str, reason: str) -> None:
+    def reading_resumed(self, side: str, reason: str) -> None:
         """Trace that the reason for the pause has ended."""
         self._emit("resumed", side=side, reason=reason)
 
-    def record_end_cause(self, by: str) -> None:
+    def session_ending(self, by: str) -> None:
         """Record whether the client or the broker is the first to end the connection. Only the first call counts."""
         self._ended_by = self._ended_by or by
 
-    def trace_connection_end(self) -> None:
+    def connection_closed(self) -> None:
         """Trace that both sides are closed."""
         self._emit(
             "connection closed",
@@ -149,7 +149,7 @@ class ConnectionTrace:
             if len(self._pending) < _MAX_PENDING:
                 self._pending.append((event, details))
             return
-        shown = {name: truncate_text(value) if isinstance(value, str) else value for name, value in details.items()}
+        shown = {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
         self._log.debug(
             event, connection=self._number, **{name: value for name, value in shown.items() if value is not None}
         )
@@ -163,4 +163,4 @@ def _codes(request: _Request, head: bytes) -> list[str]:
         body_at = response_body_at(head, api.response_header_version(request.version))
     except MalformedMessage:
         return []
-    return [_NAMES.get(code, str(code)) for code in error_codes_in(request.api_key, request.version, head, body_at)]
+    return [_NAMES.get(code, str(code)) for code in codes_in(request.api_key, request.version, head, body_at)]

@@ -6,13 +6,13 @@ Source lines are not read, because a disk may hang. Local variables are not show
 import traceback
 from pathlib import PurePath
 
-from sluicegate.proxy.reporting.bounded_text import escape_unprintable, truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut, printable
 
 _MAX_FRAMES = 12
 _MAX_CAUSES = 3
 
 
-def exception_summary(error: BaseException) -> str:
+def fault_text(error: BaseException) -> str:
     """Return the exception with at most 12 frames, and at most two of its causes with at most 12 frames each."""
     parts: list[str] = []
     current: BaseException | None = error
@@ -22,7 +22,7 @@ def exception_summary(error: BaseException) -> str:
     return "\ncaused by ".join(parts)
 
 
-def raise_location(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """Return the place where the exception was raised, such as `session.py:12`. Equal errors are grouped by it."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
@@ -35,7 +35,7 @@ def _one(error: BaseException) -> str:
         traceback.walk_tb(error.__traceback__), limit=-_MAX_FRAMES, lookup_lines=False
     )
     where = "".join(f"\n  {_file(frame.filename)}:{frame.lineno} {frame.name}" for frame in reversed(frames))
-    return f"{type(error).__name__}: {escape_unprintable(truncate_text(_message(error)))}{where}"
+    return f"{type(error).__name__}: {printable(cut(_message(error)))}{where}"
 
 
 def _file(name: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 
 import structlog
 
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
-from sluicegate.proxy.reporting.logs.exception_text import exception_summary, raise_location
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.reporting.metrics.counters import Counters
 
 _REGISTRY_ADVICE = (
@@ -31,13 +31,13 @@ class RegistryReports:
         self._counters = counters
         # The calling threads have no structlog context, so the worker's index is bound here.
         self._log = structlog.get_logger("sluicegate.registry").bind(**structlog.contextvars.get_contextvars())
-        self._faults = OncePerMinute()
+        self._faults = OnceAMinute()
 
     def failed(self, registry: str) -> None:
         """Count a failed request. The responses to producers contain the reason."""
         self._counters.registry_failures[registry] += 1
 
-    def log_backoff(self, registry: str, failures: int, reason: str) -> None:
+    def backoff_started(self, registry: str, failures: int, reason: str) -> None:
         """Count and log that requests to the registry are now retried at growing intervals."""
         self._counters.registry_backoffs[registry] += 1
         self._log.warning(
@@ -68,13 +68,13 @@ class RegistryReports:
     def fault(self, registry: str, error: Exception) -> None:
         """Count and log an internal error during a request to the registry."""
         self._counters.internal_errors["outage"] += 1
-        times = self._faults.due((registry, raise_location(error)))
+        times = self._faults.due((registry, place_of(error)))
         if times is not None:
             self._log.error(
                 "internal error, schema registry request failed",
                 registry=registry,
                 times=times,
-                fault=exception_summary(error),
+                fault=fault_text(error),
             )
 
 
@@ -85,7 +85,7 @@ class RulesReports:
         self._counters = counters
         # The reporting thread has no structlog context, so the worker's index is bound here.
         self._log = structlog.get_logger("sluicegate.rules").bind(**structlog.contextvars.get_contextvars())
-        self._due = OncePerMinute()
+        self._due = OnceAMinute()
 
     def evaluated(self, outcome: str) -> None:
         """Count an evaluation or a compilation by its outcome."""

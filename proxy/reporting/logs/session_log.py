@@ -8,10 +8,10 @@ from typing import Any
 
 import structlog
 
-from sluicegate.protocol.errors import FrameSizeError, ProtocolViolation, ResponseOutOfOrder
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.protocol.errors import FrameSizeError, ResponseOutOfOrder, SenderError
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
-from sluicegate.proxy.reporting.logs.exception_text import exception_summary, raise_location
+from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailure
@@ -34,7 +34,7 @@ class SessionLog:
         self._changes = Aggregator(_INTERVAL_SECONDS, self._emit_change, _wider)
         self._unsupported = Aggregator(_INTERVAL_SECONDS, self._emit_fault, _wider)
 
-    def log_client_protocol_error(self, identity: ClientIdentity, listener: str, error: ProtocolViolation) -> None:
+    def bad_client(self, identity: ClientIdentity, listener: str, error: SenderError) -> None:
         """Log that a client violated the protocol and that its connection is closed."""
         host = _host(identity.peer)
         reason = _recognised(error) or str(error)
@@ -46,7 +46,7 @@ class SessionLog:
         }
         self._note("client connection closed", (host, reason), details)
 
-    def log_broker_protocol_error(self, broker: str, address: str, error: ProtocolViolation) -> None:
+    def bad_broker(self, broker: str, address: str, error: SenderError) -> None:
         """Log that the peer at `address`, a broker or another service, violated the protocol."""
         details: dict[str, Any] = {"broker": broker, "address": address, "reason": str(error)}
         if isinstance(error, ResponseOutOfOrder):
@@ -58,7 +58,7 @@ class SessionLog:
             }
         self._note("upstream connection closed", (broker, str(error)), details)
 
-    def log_rejected_login(self, identity: ClientIdentity, failure: LoginFailure) -> None:
+    def login_rejected(self, identity: ClientIdentity, failure: LoginFailure) -> None:
         """Log that the broker rejected a client's login. The client gets the broker's own response."""
         host = _host(identity.peer)
         details = {
@@ -70,7 +70,7 @@ class SessionLog:
         }
         self._note("broker rejected client login", (host, str(failure.principal)), details)
 
-    def log_unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
+    def unverified_principal(self, identity: ClientIdentity, doubt: UnverifiedReason) -> None:
         """Log that a client with an unverified principal logged in although policies name principals."""
         details = {
             "client_address": identity.peer,
@@ -81,7 +81,7 @@ class SessionLog:
         }
         self._note("principal unverified", (_host(identity.peer), str(identity.principal)), details)
 
-    def log_rejected_topic_change(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
+    def topic_change_refused(self, identity: ClientIdentity, api: str, topic: str | None) -> None:
         """Log a rejected request that would have changed one of the proxies' own topics.
 
         `api` is the name of the request's API.
@@ -96,7 +96,7 @@ class SessionLog:
         }
         self._note("change of a state topic refused", (_host(identity.peer), api, str(topic)), details)
 
-    def log_unsupported_request(self, identity: ClientIdentity, api: str, advice: str) -> None:
+    def request_not_supported(self, identity: ClientIdentity, api: str, advice: str) -> None:
         """Log a request that was rejected because the mock cluster does not support its API.
 
         Some clients do not show the message in the response.
@@ -105,69 +105,67 @@ class SessionLog:
         event = "request not supported by mock cluster"
         self._unsupported.note((event, _host(identity.peer), api), 0, time.monotonic(), _line, event, details)
 
-    def log_changed_topic_settings(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
+    def topic_settings_changed(self, identity: ClientIdentity, api: str, topics: str, keys: str) -> None:
         """Log that a client changed sluicegate's topic settings. `keys` contains their names, without values."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys}
-        key = ("topic settings changed", *map(truncate_text, (_host(identity.peer), api, topics, keys)))
+        key = ("topic settings changed", *map(cut, (_host(identity.peer), api, topics, keys)))
         self._changes.note(key, 0, time.monotonic(), _line, key[0], details)
 
-    def log_rejected_topic_settings(
-        self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str
-    ) -> None:
+    def topic_settings_refused(self, identity: ClientIdentity, api: str, topics: str, keys: str, errors: str) -> None:
         """Log topic settings of sluicegate that the proxy did not accept. `errors` contains the errors' names."""
         details = {**_client_of(identity), "api": api, "topic": topics, "keys": keys, "error": errors}
         self._note("topic settings refused", (_host(identity.peer), api, topics, errors), details)
 
-    def log_unstored_topic_settings(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
+    def topic_settings_not_stored(self, identity: ClientIdentity, api: str, topics: str, reason: str) -> None:
         """Log that sluicegate's topic settings could not be stored after the broker had accepted the request."""
         advice = "the client repeats the request; if this persists, check the state topic with sluicegate doctor"
         details = {**_client_of(identity), "api": api, "topic": topics, "reason": reason, "advice": advice}
         self._note("topic settings not stored", (_host(identity.peer), api, topics, reason), details)
 
-    def log_failed_handshake(self, peer: str, listener: str, reason: str) -> None:
+    def handshake_failed(self, peer: str, listener: str, reason: str) -> None:
         """Log a client's failed TLS handshake."""
         host = _host(peer)
         details = {"client_address": peer, "listener": listener, "reason": reason}
         self._note("client TLS handshake failed", (host, reason), details)
 
-    def log_missing_proxy_header(self, peer: str, listener: str, reason: str) -> None:
+    def no_proxy_header(self, peer: str, listener: str, reason: str) -> None:
         """Log a connection that was closed because it had no valid PROXY protocol header."""
         details = {"client_address": peer, "listener": listener, "limit": "listen.proxy_protocol", "reason": reason}
         self._note("connection rejected", (_host(peer), reason), details)
 
-    def log_failed_accept(self, listener: str, reason: str) -> None:
+    def accept_failed(self, listener: str, reason: str) -> None:
         """Log a failed accept(2), for example because the limit of open files is reached."""
         self._note("accepting connections failed", (listener, reason), {"listener": listener, "reason": reason})
 
-    def log_unreachable_upstream(self, broker: str, reason: str) -> None:
+    def upstream_unreachable(self, broker: str, reason: str) -> None:
         """Log that no upstream address accepted a connection. The client was disconnected and will retry."""
         self._note(_UNREACHABLE, (broker,), {"broker": broker, "reason": reason})
 
-    def log_unreachable_brokers(self, reason: str) -> None:
+    def no_broker_reachable(self, reason: str) -> None:
         """Log that the proxy's probe of the cluster found no broker. The probe is repeated every few seconds."""
         advice = "check that the brokers are up and that upstream.bootstrap is correct; sluicegate doctor shows more"
         self._note(_NO_BROKER, (reason,), {"reason": reason, "advice": advice})
 
-    def log_rejected_proxy_login(self, reason: str) -> None:
+    def proxy_login_rejected(self, reason: str) -> None:
         """Log that a broker rejected `upstream.sasl`. Clients use their own logins and are still served."""
         advice = "fix upstream.sasl; until then the proxy cannot read brokers or topic settings"
         self._note(_LOGIN_REJECTED, (reason,), {"reason": reason, "advice": advice})
 
-    def log_responding_upstream(self) -> None:
+    def upstream_responds(self) -> None:
         """Write the pending lines about an unreachable upstream now, so that none follows the line
         about its recovery.
         """
-        self._lines.flush_finished(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
+        self._lines.settle(lambda key: _event_of(key) in (_UNREACHABLE, _NO_BROKER))
 
-    def log_responding_broker(self, broker: str) -> None:
+    def broker_responds(self, broker: str) -> None:
         """Write the pending lines about one broker now, so that none follows the line about its recovery."""
-        self._lines.flush_finished(lambda key: key == (_UNREACHABLE, broker))
+        self._lines.settle(lambda key: key == (_UNREACHABLE, broker))
 
-    def log_accepted_proxy_login(self) -> None:
+    def proxy_login_accepted(self) -> None:
         """Write the pending lines about the rejected login now, so that none follows the line about its recovery."""
-        self._lines.flush_finished(lambda key: _event_of(key) == _LOGIN_REJECTED)
+        self._lines.settle(lambda key: _event_of(key) == _LOGIN_REJECTED)
 
-    def log_reached_connection_limit(self, peer: str, limit: str, value: int) -> None:
+    def connection_limit_reached(self, peer: str, limit: str, value: int) -> None:
         """Log a connection that was rejected because a limit is reached.
 
         `limit` is the limit's configuration key, and `value` its value.
@@ -179,7 +177,7 @@ class SessionLog:
         }
         self._note("connection rejected", (_host(peer), limit), details)
 
-    def log_rejected_connection(self, peer: str, limit: str, reason: str) -> None:
+    def connection_rejected(self, peer: str, limit: str, reason: str) -> None:
         """Log a connection that was rejected because of its address or the connection rate.
 
         `limit` is the configuration key.
@@ -200,11 +198,11 @@ class SessionLog:
         }
         self._note("client throttled", (quota, str(identity.principal), str(identity.client_id)), details)
 
-    def log_delayed_connection(self, peer: str, limit: str, reason: str) -> None:
+    def connection_delayed(self, peer: str, limit: str, reason: str) -> None:
         """Log that a connection rate delays new connections. `limit` is its configuration key."""
         self._note("connection delayed", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
-    def log_paused_client(self, peer: str, limit: str, reason: str) -> None:
+    def client_paused(self, peer: str, limit: str, reason: str) -> None:
         """Log that a limit on all clients together pauses this client. `limit` is its configuration key."""
         self._note("client paused", (limit,), {"client_address": peer, "limit": limit, "reason": reason})
 
@@ -226,16 +224,16 @@ class SessionLog:
         """Log an unexpected exception in a session, whose connection is closed."""
         self._fault("internal error, connection closed", identity, error)
 
-    def log_unvalidated_forwarding(self, identity: ClientIdentity, error: BaseException) -> None:
+    def forwarded_unvalidated(self, identity: ClientIdentity, error: BaseException) -> None:
         """Log an exception after which the request was forwarded unchanged (`on_internal_error: forward`)."""
         self._fault("internal error, request forwarded unvalidated", identity, error)
 
-    def log_revalidation(self, peer: str, error: Exception) -> None:
+    def revalidated(self, peer: str, error: Exception) -> None:
         """Log an unexpected exception on the fast path. The slow path validates the request instead."""
         event = "internal error, request revalidated by the slow path"
         self._fault(event, ClientIdentity(peer), error)
 
-    def log_validation_report_failure(self, client: ClientDetails, error: BaseException) -> None:
+    def validation_unreported(self, client: ClientDetails, error: BaseException) -> None:
         """Log an unexpected exception in a validation's report. The request itself is not affected."""
         self._fault("internal error, validation not reported", client, error)
 
@@ -255,10 +253,10 @@ class SessionLog:
         self._unsupported.flush()
 
     def _note(self, event: str, key: tuple[str, ...], details: dict[str, Any]) -> None:
-        self._lines.note((event, *map(truncate_text, key)), 0, time.monotonic(), _line, event, details)
+        self._lines.note((event, *map(cut, key)), 0, time.monotonic(), _line, event, details)
 
     def _fault(self, event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> None:
-        key = (event, type(error).__name__, raise_location(error))
+        key = (event, type(error).__name__, place_of(error))
         self._faults.note(key, 0, time.monotonic(), _fault_line, event, identity, error)
 
     def _emit(self, details: dict[str, Any], times: int, _records: int) -> None:
@@ -276,13 +274,13 @@ def _client_of(identity: ClientIdentity) -> dict[str, Any]:
 
 
 def _line(event: str, details: dict[str, Any]) -> dict[str, Any]:
-    shown = {name: truncate_text(value) if isinstance(value, str) else value for name, value in details.items()}
+    shown = {name: cut(value) if isinstance(value, str) else value for name, value in details.items()}
     return {"event": event, **{name: value for name, value in shown.items() if value is not None}}
 
 
 def _fault_line(event: str, identity: ClientIdentity | ClientDetails, error: BaseException) -> dict[str, Any]:
     line = _line(event, {"client_address": identity.peer, "client_id": identity.client_id})
-    return line | {"exception": exception_summary(error), "advice": _BUG_ADVICE}
+    return line | {"exception": fault_text(error), "advice": _BUG_ADVICE}
 
 
 def _wider(key: tuple[str, ...]) -> AggregateKind:
@@ -299,7 +297,7 @@ def _host(peer: str) -> str:
     return peer.rpartition(":")[0]
 
 
-def _recognised(error: ProtocolViolation) -> str | None:
+def _recognised(error: SenderError) -> str | None:
     """Return the reason if the first bytes belong to a protocol other than Kafka's. Otherwise return None."""
     if not isinstance(error, FrameSizeError):
         return None

@@ -18,9 +18,9 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from sluicegate.config.model import Log
-from sluicegate.proxy.reporting.bounded_text import MAX_CHARACTERS, escape_all_unprintable, truncate_values
-from sluicegate.proxy.reporting.logs.aggregation import OncePerMinute
-from sluicegate.proxy.reporting.logs.exception_text import exception_summary, raise_location
+from sluicegate.proxy.reporting.bounded_text import MAX_CHARACTERS, all_printable, bounded
+from sluicegate.proxy.reporting.logs.aggregation import OnceAMinute
+from sluicegate.proxy.reporting.logs.exception_text import fault_text, place_of
 from sluicegate.proxy.reporting.logs.writer import Line, LogWriter
 
 
@@ -56,26 +56,26 @@ def _text(record: logging.LogRecord) -> str:
 class _Reports:
     def __init__(self) -> None:
         self._log = structlog.get_logger("sluicegate")
-        self._once = OncePerMinute()
+        self._once = OnceAMinute()
 
     def report(
         self, event: str, kind: tuple[Any, ...], text: str, error: BaseException | None, level: int, **details: Any
     ) -> None:
-        place = raise_location(error) if error is not None else None
+        place = place_of(error) if error is not None else None
         times = self._once.due((event, *map(str, kind), type(error).__name__, place))
         if times is None:
             return
         if error is not None:
-            details["exception"] = exception_summary(error)
+            details["exception"] = fault_text(error)
         if times > 1:
             details["times"] = times
         self._log.log(level, event, reason=text, **details)
 
-    def report_unraisable_exception(self, hook: Any) -> None:
+    def unraisable(self, hook: Any) -> None:
         text = f"{hook.err_msg or 'exception ignored'} in {type(hook.object).__name__}"
         self.report("unraisable exception", (), text, hook.exc_value, logging.ERROR)
 
-    def report_thread_exception(self, hook: Any) -> None:
+    def in_thread(self, hook: Any) -> None:
         name = hook.thread.name if hook.thread is not None else "?"
         self.report("thread ended with exception", (name,), f"thread {name}", hook.exc_value, logging.ERROR)
 
@@ -84,13 +84,13 @@ class _Reports:
 
 
 @contextmanager
-def log_library_output() -> Iterator[None]:
+def library_output_logged() -> Iterator[None]:
     """Log the output of libraries and the interpreter until the block ends."""
     reports = _Reports()
     root, handler = logging.getLogger(), _ToStructlog(reports)
     before = sys.unraisablehook, threading.excepthook, warnings.showwarning
     root.addHandler(handler)
-    sys.unraisablehook, threading.excepthook = reports.report_unraisable_exception, reports.report_thread_exception
+    sys.unraisablehook, threading.excepthook = reports.unraisable, reports.in_thread
     warnings.showwarning = reports.warning  # type: ignore[assignment]
     try:
         yield
@@ -112,14 +112,14 @@ def set_up_logging(log: Log) -> None:
     """Configure structlog for a command. The calling thread writes the lines, and may wait for the terminal."""
     render = _renderer(log)
 
-    def render_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
+    def as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> str:
         return render(dict(line)).decode().removesuffix("\n")
 
-    _configure(log, render_text, structlog.PrintLoggerFactory(sys.stderr))
+    _configure(log, as_text, structlog.PrintLoggerFactory(sys.stderr))
 
 
 @contextmanager
-def queue_log_lines(log: Log) -> Iterator[None]:
+def queued_logging(log: Log) -> Iterator[None]:
     """Configure structlog for the proxy, so that no caller waits for a line.
 
     On exit, the queued lines are written within 2 s.
@@ -128,7 +128,7 @@ def queue_log_lines(log: Log) -> Iterator[None]:
     writer = _writer = LogWriter(_standard_error(), _renderer(log), _lost_lines)
     _configure(log, _as_it_is, lambda *_: _QueuedLogger(writer))
     try:
-        with log_library_output():
+        with library_output_logged():
             yield
     finally:
         writer.close(_AT_THE_END_SECONDS)
@@ -156,7 +156,7 @@ class _QueuedLogger:
 def _configure(log: Log, last: Processor, factory: Callable[..., Any]) -> None:
     structlog.configure(
         processors=[*_first_processors(), last],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug" if log.traces_connections else log.level]),
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS["debug" if log.follows_connections else log.level]),
         logger_factory=factory,
         cache_logger_on_first_use=False,
     )
@@ -175,12 +175,12 @@ def _first_processors() -> list[Processor]:
 def _fault_as_text(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
     error = line.pop("exc_info", None)
     if isinstance(error, BaseException):
-        line[_FAULT] = exception_summary(error)
+        line[_FAULT] = fault_text(error)
     return line
 
 
 def _bounded_values(_logger: WrappedLogger, _name: str, line: EventDict) -> EventDict:
-    return {key: truncate_values(value) for key, value in line.items()}
+    return {key: bounded(value) for key, value in line.items()}
 
 
 def _as_it_is(_logger: WrappedLogger, _name: str, line: EventDict) -> tuple[tuple[EventDict], dict[str, Any]]:
@@ -195,7 +195,7 @@ def _renderer(log: Log) -> Callable[[Line], bytes]:
     def render(line: Line) -> bytes:
         data = b""
         for characters in _SHORTER:
-            shorter = {key: truncate_values(value, characters) for key, value in line.items()}
+            shorter = {key: bounded(value, characters) for key, value in line.items()}
             data = str(last(None, "", shorter)).encode("utf-8", "backslashreplace") + b"\n"
             if len(data) <= _PIPE_BYTES:
                 break
@@ -209,9 +209,9 @@ def _pretty() -> Processor:
 
     def render(logger: WrappedLogger, name: str, line: EventDict) -> str:
         fault = line.pop(_FAULT, None)
-        shown = {key: escape_all_unprintable(value) for key, value in line.items()}
+        shown = {key: all_printable(value) for key, value in line.items()}
         if fault is not None:
-            shown[_FAULT] = "\n".join(escape_all_unprintable(part) for part in fault.split("\n"))
+            shown[_FAULT] = "\n".join(all_printable(part) for part in fault.split("\n"))
         return console(logger, name, shown)
 
     return render

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from sluicegate.protocol.errors import ERROR_NAMES
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.logs.aggregation import AggregateKind, Aggregator
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
 from sluicegate.proxy.responses.dispatch import DeadLetters
@@ -18,7 +18,7 @@ from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.outcome import Copies, Outcome
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import IN_FUTURE_MS, RehearsedBound, rehearsed_bounds_in_order
+from sluicegate.validation.timestamps import IN_FUTURE_MS, RehearsedBound, bounds_of
 from sluicegate.validation.units import diagnose
 from sluicegate.validation.verdict import FRAMED, TIMED, Finding, Reason
 
@@ -39,18 +39,18 @@ def finding_details(
         "reason_text": finding.reason.text,
     }
     if finding.rules:
-        details["rule"] = truncate_text(finding.rules[0][0])
+        details["rule"] = cut(finding.rules[0][0])
     if finding.bad_records:
         first = finding.bad_records[0]
         details |= {"record": first.index, "record_timestamp": first.timestamp}
         if first.reason in TIMED:
             details["diagnosis"] = diagnose(first.timestamp, now_ms)
         elif first.rules:
-            details["diagnosis"] = truncate_text(first.message)
+            details["diagnosis"] = cut(first.message)
         if first.fixed is not None:
             details["fixed_timestamp"] = first.fixed
     elif finding.rules or finding.reason in FRAMED:
-        details["diagnosis"] = None if finding.message is None else truncate_text(finding.message)
+        details["diagnosis"] = None if finding.message is None else cut(finding.message)
     return details
 
 
@@ -74,7 +74,7 @@ def rehearsal_details(
     }
 
 
-def future_timestamp_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
+def in_future_details(client: ClientDetails, topic: str | None, ahead_ms: int) -> dict[str, Any]:
     """Return the fields for a valid batch with timestamps `ahead_ms` milliseconds ahead of the proxy's clock."""
     return {
         "client_id": _shown(client.client_id),
@@ -97,7 +97,7 @@ def _place(client: ClientDetails, topic: str | None, partition: int) -> dict[str
 
 
 def _shown(text: str | None) -> str | None:
-    return None if text is None else truncate_text(text)
+    return None if text is None else cut(text)
 
 
 def _software(client: ClientDetails) -> str | None:
@@ -141,14 +141,12 @@ class ValidationLines:
             self._in_future,
         )
 
-    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Log the findings about a batch, and any timestamps in the future."""
-        topic = None if batch.topic is None else truncate_text(batch.topic)
+        topic = None if batch.topic is None else cut(batch.topic)
         now = time.monotonic()
         if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
-            self._in_future.note(
-                (client.client_id, topic), 0, now, future_timestamp_details, client, topic, batch.ahead_ms
-            )
+            self._in_future.note((client.client_id, topic), 0, now, in_future_details, client, topic, batch.ahead_ms)
         if batch.basis is None:
             return
         policy, now_ms = batch.basis
@@ -164,14 +162,14 @@ class ValidationLines:
             self._unreadable.note(key, 0, now, finding_details, client, topic, batch, finding, now_ms)
         if batch.rehearsed:
             assert policy.rehearsed is not None  # otherwise there would be no counts
-            for bound, count in zip(rehearsed_bounds_in_order(policy.rehearsed), batch.rehearsed, strict=True):
+            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     what = (client.client_id, topic, None, bound.label)
                     self._rehearsals.note(what, count, now, rehearsal_details, client, topic, batch.partition, bound)
 
-    def report_failed_quarantine(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
+    def not_quarantined(self, client: ClientDetails, letters: DeadLetters, reason: str) -> None:
         """Log that a batch's bad records could not be quarantined."""
-        topic = truncate_text(letters.source)
+        topic = cut(letters.source)
         key = (client.client_id, topic, None, reason)
         records = len(letters.records)
         self._not_quarantined.note(

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from sluicegate.proxy.reporting.bounded_queue import BoundedQueue
-from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, file_lock, is_regular_file
+from sluicegate.proxy.reporting.whole_lines import PartialWrite, append_lines, file_lock, is_regular
 from sluicegate.proxy.scheduling.short_turns import ShortTurns
 
 MAX_LINES = 10_000
@@ -80,7 +80,7 @@ class LogWriter:
     def _written(self, line: Line) -> bool:
         try:
             data = self._render(line)
-            with file_lock(self._fd, fcntl.lockf) if is_regular_file(self._fd) else nullcontext():
+            with file_lock(self._fd, fcntl.lockf) if is_regular(self._fd) else nullcontext():
                 append_lines(self._fd, b"\n" + data if self._torn else data)
             self._torn = False
         except PartialWrite as error:

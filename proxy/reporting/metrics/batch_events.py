@@ -55,7 +55,7 @@ class Unit(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CountedEvents:
+class Counted:
     """The batches or records that a metric counts.
 
     The metric counts `events` in `unit`, for batches whose verdict `when` accepts. If `when` is None, it counts all
@@ -76,6 +76,6 @@ class BatchCounts(dict[str, Counter[Any]]):
     def __add__(self, other: "BatchCounts") -> "BatchCounts":
         return BatchCounts({name: self[name] + other[name] for name in {**self, **other}})
 
-    def make_copy(self) -> "BatchCounts":
+    def copied(self) -> "BatchCounts":
         """Return a copy that another thread may read."""
         return BatchCounts({name: Counter(counts) for name, counts in list(self.items())})

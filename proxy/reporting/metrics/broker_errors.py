@@ -8,7 +8,7 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS, NO_CLIENT_ID, FairLabels
-from sluicegate.proxy.session.client.client_details import fair_limit_key
+from sluicegate.proxy.session.client.client_details import holder_of
 from sluicegate.proxy.session.client.identity import ClientIdentity
 
 _API_NAMES = {key: api.name for key, api in APIS.items()}
@@ -49,10 +49,10 @@ class BrokerErrorCounts:
         self._clients = FairLabels(self._fold, max_clients)
         self._last_ms: dict[tuple[str, str, str], int] = {}
 
-    def count_broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
+    def broker_error(self, identity: ClientIdentity, api_key: int, code: int) -> None:
         """Count a response of the API `api_key` that contains the error `code`."""
         counts = self._counters.broker_errors
-        client = self._clients.label(identity.client_id, fair_limit_key(identity))
+        client = self._clients.label(identity.client_id, holder_of(identity))
         kind = _API_NAMES[api_key], ERROR_NAMES.get(code, OTHER), client
         if kind not in counts and len(counts) >= self._max_kinds:
             kind = kind[0], kind[1], OTHER

@@ -27,7 +27,7 @@ class MetricsCollector(Collector):
         return self._collect()
 
 
-def collect_metrics(snapshot: Snapshot) -> Iterator[Metric]:
+def metrics_of(snapshot: Snapshot) -> Iterator[Metric]:
     """Yield every family with its values."""
     for family in FAMILIES:
         if family.read is not None:
@@ -63,9 +63,9 @@ def _as_labels(labels: str | tuple[str, ...]) -> tuple[str, ...]:
 def _histogram(family: Family, reading: Reading) -> Metric:
     metric = HistogramMetricFamily(family.name, family.text, labels=family.labels)
     if isinstance(reading, Durations):
-        metric.add_metric((), list(reading.cumulative_buckets()), reading.seconds)
+        metric.add_metric((), list(reading.cumulative()), reading.seconds)
         return metric
     assert isinstance(reading, LabelledDurations)
     for label, durations in sorted(reading.items()):
-        metric.add_metric((label,), list(durations.cumulative_buckets()), durations.seconds)
+        metric.add_metric((label,), list(durations.cumulative()), durations.seconds)
     return metric

@@ -37,11 +37,11 @@ class Durations:
         total.seconds = self.seconds + other.seconds
         return total
 
-    def make_copy(self) -> "Durations":
+    def copied(self) -> "Durations":
         """Return a copy. Thread-safe."""
         return self + Durations()
 
-    def cumulative_buckets(self) -> Iterator[tuple[str, float]]:
+    def cumulative(self) -> Iterator[tuple[str, float]]:
         """Yield pairs of an upper bound and a cumulative count, as Prometheus expects them."""
         bounds = [*(repr(bound) for bound in BOUNDS), "+Inf"]
         return zip(bounds, accumulate(self.counts), strict=True)
@@ -58,14 +58,14 @@ class LabelledDurations(dict[str, Durations]):
         found.add(seconds, stands_for)
 
     def __add__(self, other: "LabelledDurations") -> "LabelledDurations":
-        total = self.make_copy()
+        total = self.copied()
         for key, durations in list(other.items()):
             total[key] = total.get(key, Durations()) + durations
         return total
 
-    def make_copy(self) -> "LabelledDurations":
+    def copied(self) -> "LabelledDurations":
         """Return a copy. Thread-safe."""
-        return LabelledDurations({key: durations.make_copy() for key, durations in list(self.items())})
+        return LabelledDurations({key: durations.copied() for key, durations in list(self.items())})
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Gauges:
     resident_bytes: int = 0
 
 
-def sum_gauges(several: Iterable[Gauges]) -> Gauges:
+def gauges_of_all(several: Iterable[Gauges]) -> Gauges:
     """Return the sum of several processes' gauges."""
     total = Gauges()
     for gauges in several:
@@ -166,7 +166,7 @@ class Counters:
     cpu_seconds: float = 0.0
     cluster_probes: Counter[str] = field(default_factory=Counter)
 
-    def make_copy(self) -> "Counters":
+    def copied(self) -> "Counters":
         """Return a copy for another thread. It shares no counter with the original."""
         copy = replace(self)
         for counter in fields(self):
@@ -174,11 +174,11 @@ class Counters:
             if isinstance(value, Counter):
                 setattr(copy, counter.name, Counter(value))
             elif isinstance(value, BatchCounts | Durations | LabelledDurations):
-                setattr(copy, counter.name, value.make_copy())
+                setattr(copy, counter.name, value.copied())
         return copy
 
 
-def sum_counters(several: Iterable[Counters]) -> Counters:
+def total_of(several: Iterable[Counters]) -> Counters:
     """Return the sum of several processes' counters. The sum is ready if one of them is."""
     total = Counters()
     for counters in several:
@@ -210,9 +210,9 @@ class Snapshot:
     client_owners: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def sum_snapshot_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
+def total_gauges(snapshots: Iterable[Snapshot]) -> Gauges:
     """Return the sum of several processes' gauges."""
-    return sum_gauges(snapshot.gauges for snapshot in snapshots)
+    return gauges_of_all(snapshot.gauges for snapshot in snapshots)
 
 
 _API_NAMES = {key: api.name for key, api in APIS.items()}
@@ -224,10 +224,10 @@ class RequestTimes:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
-    def count_time_in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
         """Count the seconds from a request's last byte until the proxy forwards it or responds."""
         self._counters.proxy_seconds.add(_API_NAMES[api_key], seconds, stands_for)
 
-    def count_time_upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         """Count the seconds from forwarding a request until the broker's response begins."""
         self._counters.upstream_seconds.add(_API_NAMES[api_key], seconds, stands_for)

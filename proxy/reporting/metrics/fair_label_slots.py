@@ -53,7 +53,7 @@ class FairLabelSlots(Generic[K]):
         self._add(name, holder)
         return True
 
-    def take_or_replace(self, name: K, holder: str) -> None:
+    def take_any(self, name: K, holder: str) -> None:
         """Give a slot to `name` as `take` does. If no other holder has more names, replace one of
         this holder's names.
         """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, CountedEvents, Unit
+from sluicegate.proxy.reporting.metrics.batch_events import DETAIL_LABELS, BatchEvent, Counted, Unit
 from sluicegate.proxy.reporting.metrics.counters import Durations, LabelledDurations, Snapshot
 from sluicegate.validation.verdict import Finding
 
@@ -41,10 +41,10 @@ class Family:
     read: Read | None = None
     labels: tuple[str, ...] = ()
     always: tuple[str | tuple[str, ...], ...] = ()
-    counted: CountedEvents | None = None
+    counted: Counted | None = None
 
     @property
-    def scraped_name(self) -> str:
+    def shown_name(self) -> str:
         """The name in a scrape, with the suffix `_total` for counters."""
         return f"{self.name}_total" if self.kind is Kind.COUNTER else self.name
 
@@ -53,7 +53,7 @@ class Family:
         """The names of the series, for queries."""
         if self.kind is Kind.HISTOGRAM:
             return tuple(f"{self.name}_{part}" for part in ("bucket", "count", "sum"))
-        return (self.scraped_name,)
+        return (self.shown_name,)
 
 
 def counter(
@@ -87,7 +87,7 @@ def batch_counter(
         if labels != tuple(label for label in known if label in labels):
             raise ValueError(f"{name}: labels {labels}, but batches {event.name} have {known}, in this order")
     always = () if labels else ((),)  # without labels, the only series exists from the start
-    return Family(name, Kind.COUNTER, text, advice, _reads(name), labels, always, CountedEvents(events, unit, when))
+    return Family(name, Kind.COUNTER, text, advice, _reads(name), labels, always, Counted(events, unit, when))
 
 
 def _reads(name: str) -> Read:

@@ -6,7 +6,7 @@
 import sys
 from dataclasses import dataclass
 
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.limits import Limits
 
 _REACHED, _REJECTED = "sluicegate_limits_reached_total", "sluicegate_connections_rejected_total"
@@ -25,7 +25,7 @@ _CLOSED_IN_ORDER = "The proxy closes the connection after the responses to earli
 
 
 @dataclass(frozen=True, slots=True)
-class LimitEffect:
+class AtLimit:
     """What happens at a limit.
 
     `happens` describes the effect, without a final period. `counter` is the metric whose label `limit` contains the
@@ -37,60 +37,60 @@ class LimitEffect:
 
 
 AT_LIMIT = {
-    "limits.max_frame_bytes": LimitEffect(
+    "limits.max_frame_bytes": AtLimit(
         f"{_CLOSED_IN_ORDER}, as a broker does (`socket.request.max.bytes`). Clients of other protocols, such as HTTP, "
         "also reach this limit, because their first bytes are read as a large size",
         _REACHED,
     ),
-    "limits.max_buffered_bytes": LimitEffect(
+    "limits.max_buffered_bytes": AtLimit(
         "The proxy pauses the client until memory is free. While others wait, it closes connections of peers that are "
         "slow or do not read, logs them and counts them in `sluicegate_connections_closed_by_limit_total`",
         _REACHED,
     ),
-    "limits.max_decompressed_bytes": LimitEffect(_REJECTS, _REACHED),
-    "limits.max_decompression_ratio": LimitEffect(_REJECTS, _REACHED),
-    "limits.max_decompression_window_bytes": LimitEffect(_REJECTS, _REACHED),
-    "limits.max_request_partitions": LimitEffect(_CLOSED_IN_ORDER, _REACHED),
-    "limits.max_request_records": LimitEffect(_CLOSED_IN_ORDER, _REACHED),
-    "limits.max_request_headers": LimitEffect(_REJECTS, _REACHED),
-    "limits.max_record_errors": LimitEffect(
+    "limits.max_decompressed_bytes": AtLimit(_REJECTS, _REACHED),
+    "limits.max_decompression_ratio": AtLimit(_REJECTS, _REACHED),
+    "limits.max_decompression_window_bytes": AtLimit(_REJECTS, _REACHED),
+    "limits.max_request_partitions": AtLimit(_CLOSED_IN_ORDER, _REACHED),
+    "limits.max_request_records": AtLimit(_CLOSED_IN_ORDER, _REACHED),
+    "limits.max_request_headers": AtLimit(_REJECTS, _REACHED),
+    "limits.max_record_errors": AtLimit(
         "The proxy rejects the batch. Its message counts further record errors without listing them",
         _REACHED,
     ),
-    "limits.max_quarantined_bytes": LimitEffect(
+    "limits.max_quarantined_bytes": AtLimit(
         "The proxy rejects the batch with `REQUEST_TIMED_OUT`, which producers retry, and a message that names the "
         "key. No record of the batch is stored",
         _REACHED,
     ),
-    "limits.rule_cpu_seconds": LimitEffect(_TOO_COSTLY, _REACHED),
-    "limits.rule_memory_bytes": LimitEffect(_TOO_COSTLY, _REACHED),
-    "limits.max_in_flight": LimitEffect("The proxy pauses the client until a response arrives", _REACHED),
-    "limits.max_in_flight_total": LimitEffect(
+    "limits.rule_cpu_seconds": AtLimit(_TOO_COSTLY, _REACHED),
+    "limits.rule_memory_bytes": AtLimit(_TOO_COSTLY, _REACHED),
+    "limits.max_in_flight": AtLimit("The proxy pauses the client until a response arrives", _REACHED),
+    "limits.max_in_flight_total": AtLimit(
         "The proxy pauses clients until other requests have responses, resumes them in order of arrival, and logs this",
         _REACHED,
     ),
-    "limits.max_connections": LimitEffect(_CONNECTION_REJECTED, _REJECTED),
-    "limits.max_connections_per_address": LimitEffect(
+    "limits.max_connections": AtLimit(_CONNECTION_REJECTED, _REJECTED),
+    "limits.max_connections_per_address": AtLimit(
         f"{_CONNECTION_REJECTED}, as on a broker (`max.connections.per.ip`)", _REJECTED
     ),
-    "limits.max_new_connections_per_second": LimitEffect(
+    "limits.max_new_connections_per_second": AtLimit(
         "The proxy delays the new connection and logs it. No connection is closed", _DELAYED
     ),
-    "limits.max_new_connections_per_second_per_address": LimitEffect(
+    "limits.max_new_connections_per_second_per_address": AtLimit(
         f"{_CONNECTION_REJECTED}. A broker closes such connections after a delay (`connection_creation_rate` of an IP)",
         _REJECTED,
     ),
-    "limits.max_handshakes": LimitEffect(
+    "limits.max_handshakes": AtLimit(
         "When the oldest handshake is a second old, the proxy closes its connection and logs it. Until then the proxy "
         "accepts no new connections",
         _REACHED,
     ),
-    "limits.handshake_timeout_seconds": LimitEffect(_CONNECTION_CLOSED, _CLOSED),
-    "limits.frame_timeout_seconds": LimitEffect(_CONNECTION_CLOSED, _CLOSED),
-    "limits.idle_timeout_seconds": LimitEffect(
+    "limits.handshake_timeout_seconds": AtLimit(_CONNECTION_CLOSED, _CLOSED),
+    "limits.frame_timeout_seconds": AtLimit(_CONNECTION_CLOSED, _CLOSED),
+    "limits.idle_timeout_seconds": AtLimit(
         f"{_CONNECTION_CLOSED}, as a broker does (`connections.max.idle.ms`)", _CLOSED
     ),
-    "limits.max_connection_age_seconds": LimitEffect(
+    "limits.max_connection_age_seconds": AtLimit(
         "The proxy reads no more requests, and closes the connection after the responses to those in flight", _CLOSED
     ),
 }
@@ -135,8 +135,8 @@ _TAIL = """
 
 def page() -> str:
     """Return the page as Markdown. Consecutive keys with the same effect and counter share a row."""
-    rows: list[tuple[list[str], LimitEffect]] = []
-    for key in keys_of_section(Limits):
+    rows: list[tuple[list[str], AtLimit]] = []
+    for key in each_key_of(Limits):
         at = AT_LIMIT[f"limits.{key.name}"]
         if rows and rows[-1][1] == at:
             rows[-1][0].append(f"`{key.name}`")

@@ -71,7 +71,7 @@ def _row(family: Family, in_records: Family | None) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
     text = family.text.replace("|", "\\|")
     kind = "" if family.kind.value in ("counter", "gauge") else f" ({family.kind.value})"
-    names = f"`{family.scraped_name}`{kind}" + (f", `{in_records.scraped_name}`" if in_records is not None else "")
+    names = f"`{family.shown_name}`{kind}" + (f", `{in_records.shown_name}`" if in_records is not None else "")
     return f"| {names} | {labels} | {text} | {family.advice} |"
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sluicegate.config.model import Config
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent, Unit
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
@@ -94,13 +94,13 @@ class TopicLabels:
     def counted(self) -> Counters:
         """Return a copy of the counters. Thread-safe."""
         with self.folding:
-            return self._counters.make_copy()
+            return self._counters.copied()
 
     def label(self, topic: str | None, holder: str) -> str:
         """Return a topic's label: its name or `other`."""
         if topic is None or topic == OTHER or not (topic in self._slots or self.knows(topic)):
             return OTHER
-        self._slots.take_or_replace(topic, holder)
+        self._slots.take_any(topic, holder)
         return topic
 
     def _fold(self, topic: str) -> None:
@@ -130,17 +130,17 @@ def _by_event(counters: Counters) -> tuple[tuple[_Counter, ...], ...]:
     return tuple(map(tuple, by_event))
 
 
-def configured_topic_names(config: Config) -> list[str]:
+def exact_names(config: Config) -> list[str]:
     """Return the topics that a configuration names without patterns."""
     return [topic.match for topic in config.topics if not _PATTERN & set(topic.match)]
 
 
-def topic_labels_per_worker(workers: int) -> int:
+def topics_of_one(workers: int) -> int:
     """Return the number of topic labels per worker, so that their sum stays near one process's limit."""
     return max(MAX_TOPICS // workers, _FEWEST_TOPICS)
 
 
-def limit_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
+def with_few_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
     """Return the counts with a limited number of topics.
 
     If more than `max_topics` topics have violations, all of them are counted under `other`. The same applies to topics
@@ -149,23 +149,19 @@ def limit_topics(counters: Counters, max_topics: int = MAX_TOPICS) -> Counters:
     if len({topic for topic, _ in counters.topic_batches}) > max_topics:
         counters = replace(counters, topic_batches=_folded(counters.topic_batches))
     if len(_topics_with_events(counters)) > max_topics:
-        counts = counters.batch_counts.make_copy()
+        counts = counters.batch_counts.copied()
         counts.update({family.name: _folded(counts[family.name]) for family in _BY_TOPIC})
         counters = replace(counters, batch_counts=counts)
     return counters
 
 
-def find_topic_owners(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
+def owners_of(counters: Counters, rulebook: Rulebook) -> dict[str, tuple[str, str]]:
     """Return the team and contact of each topic that has its own series and an owner. Long strings are truncated."""
-    if not rulebook.file_policies.has_owners:
+    if not rulebook.in_file.has_owners:
         return {}
     topics = _topics_with_events(counters) | {topic for topic, _ in counters.topic_batches}
     owners = {topic: rulebook.policy_of(topic).owner for topic in topics if topic != OTHER}
-    return {
-        topic: (truncate_text(owner.team), truncate_text(owner.contact or ""))
-        for topic, owner in owners.items()
-        if owner is not None
-    }
+    return {topic: (cut(owner.team), cut(owner.contact or "")) for topic, owner in owners.items() if owner is not None}
 
 
 def _topics_with_events(counters: Counters) -> set[str]:

@@ -10,12 +10,7 @@ from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, TopicLabels
-from sluicegate.proxy.reporting.metrics.violation_labels import (
-    FairLabels,
-    RuleLabels,
-    ViolationLabels,
-    violated_rule_names,
-)
+from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels, RuleLabels, ViolationLabels, rules_of
 from sluicegate.proxy.responses.dispatch import DeadLetters
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding, RequestOutcome
@@ -23,10 +18,10 @@ from sluicegate.validation.outcome import Copies, Outcome, Waiver
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.requests.name_pattern import OwnedClients
 from sluicegate.validation.rules.rule import Mode
-from sluicegate.validation.timestamps import IN_FUTURE_MS, rehearsed_bounds_in_order
+from sluicegate.validation.timestamps import IN_FUTURE_MS, bounds_of
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastPathCounters
+    from sluicegate.proxy.fastpath.fast_path import PathCounts
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 _PRODUCE = APIS[ApiKey.PRODUCE].name
@@ -48,10 +43,10 @@ _NAME_OF = {code: code.name for code in ErrorCode}  # faster than Enum.name
 class TrafficCounts(Protocol):
     """Counts validated batches with their records and bytes."""
 
-    def count_client_traffic(self, client_id: str | None, batches: int, records: int, size: int, /) -> None:
+    def sent_by(self, client_id: str | None, batches: int, records: int, size: int, /) -> None:
         """Count batches of a client."""
 
-    def count_topic_traffic(self, topic: str, batches: int, records: int, size: int, /) -> None:
+    def sent_to(self, topic: str, batches: int, records: int, size: int, /) -> None:
         """Count batches of a topic."""
 
 
@@ -68,7 +63,7 @@ class ValidationCounts:
         labels: TopicLabels,
         traffic: TrafficCounts,
         ordinary: "OrdinaryRequests | None" = None,
-        paths: "FastPathCounters | None" = None,
+        paths: "PathCounts | None" = None,
         max_topics: int = MAX_TOPICS,
     ) -> None:
         self._counters = counters
@@ -83,26 +78,26 @@ class ValidationCounts:
         self._violations = ViolationLabels(counters, labels.folding)
         self._rules = RuleLabels(counters)
 
-    def count_fast_path_traffic(self) -> None:
+    def settle_traffic(self) -> None:
         """Count the batches that the fast path has forwarded or settled since the last call, by topic and by client.
 
         The slow path has already validated a batch of each of these topics, so their labels are decided.
         """
         if self._ordinary is None:
             return
-        for tally in self._ordinary.take_changed_topic_tallies():
+        for tally in self._ordinary.take_topics():
             batches, records, size, accepted, unknown = tally.take()
             name = tally.name or ""
             self._add(self._counters.topic_batches, name if name in self._topics else OTHER, accepted, unknown)
             if batches:
-                self._traffic.count_topic_traffic(name, batches, records, size)
-        for tally in self._ordinary.take_changed_client_tallies():
+                self._traffic.sent_to(name, batches, records, size)
+        for tally in self._ordinary.take_senders():
             batches, records, size, accepted, unknown = tally.take()
             if accepted or unknown:
                 label = self._senders.label(tally.name, tally.holder or "")
                 self._add(self._counters.client_batches, label, accepted, unknown)
             if batches:
-                self._traffic.count_client_traffic(tally.name, batches, records, size)
+                self._traffic.sent_by(tally.name, batches, records, size)
 
     @staticmethod
     def _add(counts: Counter[tuple[str, str]], label: str, accepted: int, unknown: int) -> None:
@@ -111,22 +106,22 @@ class ValidationCounts:
         if unknown:
             counts[label, _UNKNOWN] += unknown
 
-    def count_unaccepted_batch(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
+    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome) -> None:
         """Count a batch of the fast path that the broker has not accepted."""
         self._count_outcome(client_id, holder, topic, outcome)
 
     def client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
         """Return the team and contact of each client that has its own series and an owner. Thread-safe."""
-        return self._senders.find_client_owners(owners)
+        return self._senders.owned_by(owners)
 
-    def report_request_outcome(self, request: RequestOutcome) -> None:
+    def request_settled(self, request: RequestOutcome) -> None:
         """Count a Produce request on the slow path."""
         self._counters.produce_requests += 1
         if request.is_converted:
             label = self._converted.label(request.client.client_id, request.client.holder)
             self._counters.converted_requests[label, f"v{request.version}"] += 1
 
-    def report_batch_outcome(self, client: ClientDetails, batch: BatchOutcome) -> None:
+    def batch_settled(self, client: ClientDetails, batch: BatchOutcome) -> None:
         """Count a batch on the slow path, with its findings."""
         if not batch.is_validated:
             self._count_unvalidated(batch)
@@ -138,9 +133,9 @@ class ValidationCounts:
         counters.validated_records += batch.records
         counters.validated_bytes += batch.size
         self._count_outcome(client.client_id, holder, batch.topic, batch.outcome)
-        self._traffic.count_client_traffic(client.client_id, 1, batch.records, batch.size)
+        self._traffic.sent_by(client.client_id, 1, batch.records, batch.size)
         if batch.topic is not None:
-            self._traffic.count_topic_traffic(batch.topic, 1, batch.records, batch.size)
+            self._traffic.sent_to(batch.topic, 1, batch.records, batch.size)
         if batch.ahead_ms is not None and batch.ahead_ms > IN_FUTURE_MS:
             self._labels.count(BatchEvent.FUTURE_TIMESTAMP, batch.topic, holder)
         if batch.masked_records:
@@ -163,12 +158,12 @@ class ValidationCounts:
             label = self._labels.count(
                 BatchEvent.UNREADABLE, batch.topic, client.holder, error, finding.bad_count, finding
             )
-            self._violations.count_violated_rules(
-                label, violated_rule_names(finding), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
+            self._violations.violated(
+                label, rules_of(finding), Mode.OBSERVE.value, batch.outcome, client.client_id, client.holder
             )
         if batch.rehearsed:
             assert policy.rehearsed is not None  # otherwise there would be no counts
-            for bound, count in zip(rehearsed_bounds_in_order(policy.rehearsed), batch.rehearsed, strict=True):
+            for bound, count in zip(bounds_of(policy.rehearsed), batch.rehearsed, strict=True):
                 if count:
                     self._rehearsed(client, batch.topic, bound.label, count)
 
@@ -188,13 +183,11 @@ class ValidationCounts:
         mode, finding = reported.mode, reported.finding
         holder = client.holder
         label = self._labels.label(batch.topic, holder)
-        self._violations.count_violated_rules(
-            label, violated_rule_names(finding), _MODES[mode], batch.outcome, client.client_id, holder
-        )
+        self._violations.violated(label, rules_of(finding), _MODES[mode], batch.outcome, client.client_id, holder)
         if finding.rules:
             self._rules.count(batch.outcome, finding.rules)
         if finding.limit is not None:
-            self.count_reached_limit(finding.limit)
+            self.limit_reached(finding.limit)
         if reported.is_further:
             return
         for event, error in _events_of(batch, reported):
@@ -204,15 +197,15 @@ class ValidationCounts:
             for meter, marks in reported.marks.items():
                 self._counters.broker_invalid[meter] += marks
             if not reported.is_listed:
-                self.count_reached_limit(_RECORD_ERRORS)
+                self.limit_reached(_RECORD_ERRORS)
 
-    def report_failed_quarantine(self, client: ClientDetails, letters: DeadLetters) -> None:
+    def not_quarantined(self, client: ClientDetails, letters: DeadLetters) -> None:
         """Count a failed quarantine write."""
         self._labels.count(BatchEvent.QUARANTINE_FAILED, letters.source, client.holder)
         if letters.limit is not None:
-            self.count_reached_limit(letters.limit)
+            self.limit_reached(letters.limit)
 
-    def count_reached_limit(self, key: str) -> None:
+    def limit_reached(self, key: str) -> None:
         """Record that the limit with this configuration key was reached."""
         self._counters.limits_reached[key] += 1
 
@@ -239,13 +232,9 @@ class ValidationCounts:
             counted.validated_batches[_UNKNOWN] += ordinary.all.unknown
             counted.validated_records += ordinary.records
             counted.validated_bytes += ordinary.bytes
-            counted.fallback.update(
-                {why.name.lower(): count for why, count in ordinary.fallback_counts_by_reason().items()}
-            )
+            counted.fallback.update({why.name.lower(): count for why, count in ordinary.fallback_counts().items()})
         if self._paths is not None:
-            counted.fast_requests.update(
-                {APIS[key].name: count for key, count in self._paths.request_counts_by_api().items()}
-            )
+            counted.fast_requests.update({APIS[key].name: count for key, count in self._paths.by_api().items()})
         return counted
 
 

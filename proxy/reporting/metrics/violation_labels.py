@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import NamedTuple
 
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.fair_label_slots import FairLabelSlots
-from sluicegate.validation.requests.name_pattern import OwnedClients, first_owner_of
+from sluicegate.validation.requests.name_pattern import OwnedClients, owner_among
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.verdict import Finding, Reason
 
@@ -32,10 +32,10 @@ class FairLabels:
 
     def label(self, name: str | None, holder: str) -> str:
         """Return a topic's or a client id's label. `name` is None for a client without an id."""
-        label = NO_CLIENT_ID if name is None else truncate_text(name)
+        label = NO_CLIENT_ID if name is None else cut(name)
         return label if self._slots.take(label, holder) else OTHER
 
-    def find_client_owners(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
+    def owned_by(self, owners: tuple[OwnedClients, ...]) -> dict[str, tuple[str, str]]:
         """Return the team and contact of each client that has its own label and an owner. Thread-safe.
 
         Long strings are truncated. A label's holder is a principal or an address, and patterns of principals do not
@@ -45,9 +45,9 @@ class FairLabels:
         for label, holder in self._slots.holders().items() if owners else ():
             principal = holder if holder.partition(":")[0].isalpha() else None
             client = Client(holder, None if label == NO_CLIENT_ID else label, principal=principal)
-            owner = first_owner_of(owners, client)
+            owner = owner_among(owners, client)
             if owner is not None:
-                found[label] = (truncate_text(owner.team), truncate_text(owner.contact or ""))
+                found[label] = (cut(owner.team), cut(owner.contact or ""))
         return found
 
 
@@ -70,7 +70,7 @@ class RuleLabels:
             self._counters.rule_records[label] += records
 
     def _label(self, rule: str) -> str:
-        label = truncate_text(rule)
+        label = cut(rule)
         if label in self._known:
             return label
         if len(self._known) >= self._max_rules:
@@ -107,7 +107,7 @@ class ViolationLabels:
             max_kinds, self._fold, lambda kind: counters.violations[kind]
         )
 
-    def count_violated_rules(
+    def violated(
         self, topic: str, rules: tuple[str, ...], mode: str, outcome: str, client_id: str | None, holder: str
     ) -> None:
         """Count a batch's violated rules. `topic` is already a label."""
@@ -134,7 +134,7 @@ def _without_names(kind: SeriesLabels) -> SeriesLabels:
     return kind._replace(topic=OTHER, client_id=OTHER)
 
 
-def violated_rule_names(finding: Finding) -> tuple[str, ...]:
+def rules_of(finding: Finding) -> tuple[str, ...]:
     """Return the names of the violated configured rules, or else a reason that brokers have too
     (`timestamp_in_future`).
     """

@@ -13,30 +13,30 @@ from sluicegate.config.values.claim_path import ClaimPath, claim_path
 _MAX_CLAIMS_BYTES = 65_536
 
 
-class UserNameSource(Protocol):
+class UserNames(Protocol):
     """How brokers derive the user name from the claims of a token that they accept."""
 
-    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         """Return the user name, or None if the claims contain none."""
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaUserNameClaim:
+class KafkaClaim:
     """Kafka's own login handlers, which take the user name from one claim. The claim must be a string."""
 
     claim: str
 
-    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         name = claims.get(self.claim)
         return name if isinstance(name, str) else None
 
 
-USUAL_CLAIM: Final = KafkaUserNameClaim("sub")
+USUAL_CLAIM: Final = KafkaClaim("sub")
 """Kafka's default for sasl.oauthbearer.sub.claim.name."""
 
 
 @dataclass(frozen=True, slots=True)
-class StrimziUserNameClaims:
+class StrimziClaims:
     """Strimzi's login handler, which takes the user name from the claim at one path, or else at a fallback path.
 
     Each path has its own prefix for the name. Numbers, booleans and null are converted to strings. Fractions are not
@@ -48,7 +48,7 @@ class StrimziUserNameClaims:
     fallback: ClaimPath | None = None
     fallback_prefix: str = ""
 
-    def user_name_from_claims(self, claims: Mapping[str, Any]) -> str | None:
+    def user_name_in(self, claims: Mapping[str, Any]) -> str | None:
         name = _text_at(claims, self.username)
         if name:
             return self.prefix + name
@@ -78,20 +78,20 @@ def _text_at(claims: Any, path: ClaimPath) -> str | None:
     return ""
 
 
-def user_name_source_of(listen: Listen) -> UserNameSource | None:
+def user_names_of(listen: Listen) -> UserNames | None:
     """Return how the brokers derive user names from tokens, or None if the configuration does not describe this."""
     if listen.oauth_username_claim is not None:
         fallback = listen.oauth_fallback_claim
-        return StrimziUserNameClaims(
+        return StrimziClaims(
             claim_path(listen.oauth_username_claim),
             listen.oauth_username_prefix or "",
             None if fallback is None else claim_path(fallback),
             listen.oauth_fallback_prefix or "",
         )
-    return None if listen.oauthbearer_claim is None else KafkaUserNameClaim(listen.oauthbearer_claim)
+    return None if listen.oauthbearer_claim is None else KafkaClaim(listen.oauthbearer_claim)
 
 
-def user_name_from_token(response: bytes, names: UserNameSource) -> str | None:
+def name_in_token(response: bytes, names: UserNames) -> str | None:
     """Return the user name in a client's first response, or None if no name can be read."""
     parts = _bearer(response).split(b".", 2)
     if len(parts) < 2 or len(parts[1]) > _MAX_CLAIMS_BYTES:
@@ -100,7 +100,7 @@ def user_name_from_token(response: bytes, names: UserNameSource) -> str | None:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + b"=" * (-len(parts[1]) % 4)))
     except (ValueError, binascii.Error, RecursionError):
         return None
-    return names.user_name_from_claims(claims) if isinstance(claims, dict) else None
+    return names.user_name_in(claims) if isinstance(claims, dict) else None
 
 
 def _bearer(response: bytes) -> bytes:

@@ -10,12 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from sluicegate.config.listen import Listen
-from sluicegate.proxy.session.client.bearer_token import (
-    USUAL_CLAIM,
-    UserNameSource,
-    user_name_from_token,
-    user_name_source_of,
-)
+from sluicegate.proxy.session.client.bearer_token import USUAL_CLAIM, UserNames, name_in_token, user_names_of
 from sluicegate.proxy.session.client.client_text import MAX_CHARACTERS, client_text
 
 KIND = "User:"
@@ -102,15 +97,15 @@ class PrincipalSources:
     """
 
     user_names: frozenset[str] = frozenset()
-    claims: UserNameSource | None = None
+    claims: UserNames | None = None
 
 
 def principal_sources_of(listen: Listen) -> PrincipalSources:
     """Return what the configuration section `listen` declares."""
-    return PrincipalSources(frozenset(listen.user_name_is_principal), user_name_source_of(listen))
+    return PrincipalSources(frozenset(listen.user_name_is_principal), user_names_of(listen))
 
 
-def principal_from_login_token(mechanism: str | None, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
+def principal_in(mechanism: str | None, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
     """Return the principal that a login's first token names, in Kafka's form (User:name)."""
     read = _READERS.get(mechanism or "")
     return UNNAMED if read is None else read(mechanism or "", token, sources)
@@ -147,7 +142,7 @@ def _scram(mechanism: str, token: bytes, sources: PrincipalSources) -> ClaimedPr
 
 
 def _bearer(_: str, token: bytes, sources: PrincipalSources) -> ClaimedPrincipal:
-    name = user_name_from_token(token, sources.claims or USUAL_CLAIM)
+    name = name_in_token(token, sources.claims or USUAL_CLAIM)
     return _claimed(name, UnverifiedReason.UNDECLARED_CLAIM if sources.claims is None else None) if name else UNNAMED
 
 

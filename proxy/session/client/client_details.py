@@ -19,16 +19,16 @@ class ClientDetails(NamedTuple):
     @property
     def holder(self) -> str:
         """The name under which fair limits count the client: its verified principal, or else its address."""
-        return fair_limit_key(self)
+        return holder_of(self)
 
     @property
-    def verified_client(self) -> Client:
+    def named(self) -> Client:
         """The client as the configuration's patterns see it, without an unverified principal."""
         principal = self.principal if self.is_verified else None
         return Client(self.peer, self.client_id, self.software_name, self.software_version, principal)
 
 
-def fair_limit_key(identity: ClientIdentity | ClientDetails) -> str:
+def holder_of(identity: ClientIdentity | ClientDetails) -> str:
     """Return the name under which fair limits count the client: its verified principal, or else its address."""
     known = identity.principal if identity.is_verified else None
     return known or identity.peer.rpartition(":")[0]

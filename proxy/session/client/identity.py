@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from sluicegate.protocol.api import Api
-from sluicegate.protocol.before_login import read_login_response, sasl_mechanism_in, token_in
+from sluicegate.protocol.before_login import login_response_in, mechanism_in, token_in
 from sluicegate.protocol.errors import MalformedMessage
 from sluicegate.protocol.headers import HEAD_BYTES, RequestHeader, parse_request_header, read_request_head
 from sluicegate.proxy.session.client.claimed_principal import (
@@ -16,7 +16,7 @@ from sluicegate.proxy.session.client.claimed_principal import (
     ClaimedPrincipal,
     PrincipalSources,
     UnverifiedReason,
-    principal_from_login_token,
+    principal_in,
 )
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.validation.rules.rule import Client
@@ -61,7 +61,7 @@ class ClientIdentity:
         """Set the principal from an accepted login or a verified certificate."""
         self.principal, self.doubt = claimed
 
-    def client_for_rules(self) -> Client:
+    def for_rules(self) -> Client:
         """Return the current identity as rules see it."""
         names = (self.peer, self.client_id, self.software_name, self.software_version)
         return Client(*names, self.principal) if self.is_verified else Client(*names, is_unverified=True)
@@ -130,7 +130,7 @@ class SaslTracker:
         A malformed request names no mechanism. The broker responds to it or closes the connection.
         """
         try:
-            self._mechanism = sasl_mechanism_in(frame, version, body_at)
+            self._mechanism = mechanism_in(frame, version, body_at)
         except MalformedMessage:
             self._mechanism = None
         self._login = None
@@ -145,9 +145,7 @@ class SaslTracker:
         """
         login = self._login
         if login is None or login.mechanism not in _SEVERAL_TOKENS:
-            login = self._login = LoginAttempt(
-                self._mechanism, principal_from_login_token(self._mechanism, token, self._sources)
-            )
+            login = self._login = LoginAttempt(self._mechanism, principal_in(self._mechanism, token, self._sources))
         return login
 
     def on_token_accepted(self, login: LoginAttempt, token: bytes) -> None:
@@ -171,7 +169,7 @@ class SaslTracker:
         self, login: LoginAttempt, version: int, frame: bytearray, body_at: int
     ) -> LoginFailure | None:
         """Return the failure if the broker rejected the login. Raises MalformedMessage."""
-        response = read_login_response(frame, version, body_at)
+        response = login_response_in(frame, version, body_at)
         if response.error_code:
             mechanism, reason = login.mechanism, response.error_message
             if login is self._login:

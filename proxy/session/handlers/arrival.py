@@ -31,7 +31,7 @@ class Route:
     """
 
     label: str
-    upstream_addresses_for: Callable[[str | None], Sequence[HostPort]]
+    addresses_for: Callable[[str | None], Sequence[HostPort]]
 
 
 class RotatingAddresses:
@@ -44,7 +44,7 @@ class RotatingAddresses:
     def __init__(self, addresses: Sequence[HostPort]) -> None:
         self._addresses = deque(addresses)
 
-    def next_address_order(self) -> tuple[HostPort, ...]:
+    def next_order(self) -> tuple[HostPort, ...]:
         """Return the addresses in the order in which to try them."""
         order = tuple(self._addresses)
         self._addresses.rotate(-1)
@@ -57,7 +57,7 @@ RouteFor = Callable[[str | None], Route]
 """Returns the route for the host name that a TLS client requested from a listener."""
 
 
-class SessionOpener:
+class SessionOpening:
     """Starts one session and cleans up when it ends.
 
     `route` leads to the client's broker. `has_begun` is true once the client has sent a request, which needs a broker.
@@ -98,10 +98,10 @@ class SessionOpener:
         principal = self._principal_of(peer, peer_info.principal)
         if not self._is_named(peer, peer_info.names) or (principal is None and peer_info.principal is not None):
             return False
-        beyond = self._dependencies.admission.admit_connection(address)
+        beyond = self._dependencies.admission.enter(address)
         if beyond is not None:
             limit, most = beyond
-            self._dependencies.log.log_reached_connection_limit(peer, limit, most)
+            self._dependencies.log.connection_limit_reached(peer, limit, most)
             self._dependencies.counts.connections_rejected[limit] += 1
             return False
         self._is_in = True
@@ -124,28 +124,28 @@ class SessionOpener:
             return KIND + name
         shown = client_text(subject)
         reason = f"no rule of {MAPPING_RULES} applies to the certificate {shown}: add DEFAULT as the last rule"
-        self._dependencies.log.log_rejected_connection(peer, MAPPING_RULES, reason)
+        self._dependencies.log.connection_rejected(peer, MAPPING_RULES, reason)
         self._dependencies.counts.connections_rejected[MAPPING_RULES] += 1
         return None
 
     def _is_named(self, peer: str, names: tuple[str, ...]) -> bool:
         """Return whether the client's certificate has an allowed name. Return True if names are not checked."""
         allowed = self._dependencies.allowed_names
-        if allowed is None or allowed.is_any_name_allowed(names):
+        if allowed is None or allowed.match_any(names):
             return True
         shown = client_text(", ".join(names)) or "nobody"
         reason = (
             f"the certificate has the names {shown}, and none is in {ALLOWED_NAMES}: add a name if the client "
             f"may connect"
         )
-        self._dependencies.log.log_rejected_connection(peer, ALLOWED_NAMES, reason)
+        self._dependencies.log.connection_rejected(peer, ALLOWED_NAMES, reason)
         self._dependencies.counts.connections_rejected[ALLOWED_NAMES] += 1
         return False
 
     def connect_broker(self, head: bytes) -> None:
         """Connect to a broker for the first request, which starts with `head`.
 
-        A client that sends nothing causes no broker connection. Raises UpstreamLeadsBackToProxy.
+        A client that sends nothing causes no broker connection. Raises UpstreamIsThisProxy.
         """
         ends = (self._identity.peer, self._client.peer_info.local_address)
         self._dependencies.loop_detection.check(ends, head, self.route.label)
@@ -156,15 +156,13 @@ class SessionOpener:
 
     def _dial(self) -> None:
         if not self._is_over:
-            addresses = self.route.upstream_addresses_for(self._client_id())
+            addresses = self.route.addresses_for(self._client_id())
             self._dialling = self._dependencies.dial(addresses, self._broker, self._on_connect_failed)
 
     def _client_id(self) -> str | None:
         """Return the client id in the first request, or None if it has not arrived completely."""
-        gathered_part = self._client.gathered_part
-        waiting = (
-            b"" if gathered_part is None else bytes(gathered_part[:_MOST_HEADER_BYTES])
-        ) + self._client.unread_bytes
+        begun = self._client.begun
+        waiting = (b"" if begun is None else bytes(begun[:_MOST_HEADER_BYTES])) + self._client.unread
         # the request was gathered, is forwarded in pieces, or has arrived only in part
         for frame in (waiting, waiting[SIZE_BYTES:], self._head + waiting):
             if frame.startswith(self._head):
@@ -179,17 +177,17 @@ class SessionOpener:
         if not isinstance(error, UpstreamUnreachable):  # after an internal error, the client must not wait forever
             self._fail(error)
             return
-        self._dependencies.log.log_unreachable_upstream(self.route.label, str(error))
+        self._dependencies.log.upstream_unreachable(self.route.label, str(error))
         self._dependencies.counts.upstream_failures += 1
         if self._trace is not None:
-            self._trace.record_end_cause(f"proxy: broker unreachable: {error}")
+            self._trace.session_ending(f"proxy: broker unreachable: {error}")
         self._client.abort()
 
     def on_broker_connected(self) -> None:
         """Resume reading from the client."""
         peer_info = self._broker.peer_info
         self._ends_upstream = (peer_info.local_address, peer_info.peer)
-        self._dependencies.loop_detection.remember_connection(self._ends_upstream)
+        self._dependencies.loop_detection.made(self._ends_upstream)
         self._client.resume(PauseReason.CONNECTING)
 
     def on_broker_lost(self) -> None:
@@ -205,4 +203,4 @@ class SessionOpener:
             self._dialling = None
         if self._is_in:
             self._is_in = False
-            self._dependencies.admission.release_connection(self._client.address)
+            self._dependencies.admission.leave(self._client.address)

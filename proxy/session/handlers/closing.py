@@ -1,13 +1,13 @@
 """Ends a session: completes the in-flight requests, half-closes the broker connection, then closes both sides."""
 
 from sluicegate.protocol.api import APIS, ApiKey
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.client.identity import SaslStage, SaslTracker
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight import InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
-from sluicegate.proxy.session.outlets import EventLoopFunctions, Timer
+from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.request_runner import RequestRunner
 
@@ -30,7 +30,7 @@ class SessionCloser:
         runner: RequestRunner,
         sasl: SaslTracker,
         queue: InFlightQueue,
-        loop: EventLoopFunctions,
+        loop: LoopCalls,
     ) -> None:
         self._lifecycle = life
         self._client = client
@@ -57,7 +57,7 @@ class SessionCloser:
 
         A partial request is read completely first, because a broker would not respond to it.
         """
-        if not self._client.is_mid_streamed_frame:
+        if not self._client.mid_pass:
             self._client.pause(PauseReason.DRAINING)
 
     def close_after_responses(self) -> None:
@@ -68,14 +68,14 @@ class SessionCloser:
 
     def close_if_idle(self) -> None:
         """Close if no request is in flight or being handled."""
-        if len(self._queue) == 0 and not self._broker.is_mid_frame and not self._runner.is_busy:
+        if len(self._queue) == 0 and not self._broker.mid_frame and not self._runner.is_busy:
             self.finish()
 
     def settled(self) -> None:
         """Continue closing after a request was handled or the broker has responded."""
         stage = self._lifecycle.stage
         if stage is Stage.HALF_CLOSED:
-            self.end_broker_output()
+            self.end_requests()
         elif stage is Stage.DRAINING:
             self.close_if_idle()
 
@@ -85,11 +85,11 @@ class SessionCloser:
         The broker closes its side first, and then the proxy closes the client's side.
         """
         if self._broker.is_open:
-            self.end_broker_output()
+            self.end_requests()
         else:
             self._client.close()
 
-    def end_broker_output(self) -> None:
+    def end_requests(self) -> None:
         """End the output to the broker. Its responses may still arrive for a limited time."""
         if not self._broker.is_open:
             return
@@ -103,14 +103,14 @@ class SessionCloser:
             self._broker.write_eof()
         elif self._may_probe:
             self._queue.add(InFlightRequest(_LAST_CORRELATION_ID, self._on_probe_response))
-            self._broker.write(build_frame(_close_probe()))
+            self._broker.write(frame_of(_close_probe()))
         else:
             self._broker.close()
 
     @property
     def _may_probe(self) -> bool:
         """Whether the proxy may send a probe: no frame is forwarded in part, and no login is in progress."""
-        return not self._client.is_mid_streamed_frame and self._sasl.stage is SaslStage.REQUESTS
+        return not self._client.mid_pass and self._sasl.stage is SaslStage.REQUESTS
 
     def end(self) -> None:
         """Stop the timer after both connections have closed."""
@@ -120,7 +120,7 @@ class SessionCloser:
 
     def _begin_to_linger(self) -> None:
         if self._linger is None:
-            self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.abort_both_connections)
+            self._linger = self._loop.call_later(_LINGER_SECONDS, self._runner.cut_off)
 
     def _on_probe_response(self, _response: bytearray) -> None:
         """Close the broker connection. Brokers handle requests in order, so all earlier requests are complete."""

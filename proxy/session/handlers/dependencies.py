@@ -12,21 +12,21 @@ from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.claimed_principal import PrincipalSources
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.in_flight_limit import InFlightLimit
-from sluicegate.proxy.session.memory import FrameMemoryBudget
-from sluicegate.proxy.session.opening.admission import Admission, AllowedCertificateNames
+from sluicegate.proxy.session.memory import GatherBudget
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
-from sluicegate.proxy.session.outlets import DescribePeer, EventLoopFunctions, Timer
+from sluicegate.proxy.session.outlets import DescribePeer, LoopCalls, Timer
 from sluicegate.proxy.session.pacing import LoopLateness
-from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
+from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.quotas.shares import Quotas
-from sluicegate.proxy.session.reports import BeginTrace, SessionCounts, SessionEventLog, SessionRegister
+from sluicegate.proxy.session.reports import BeginTrace, SessionCounts, SessionLines, SessionRegister
 
 if TYPE_CHECKING:
-    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, FastPathCounters
+    from sluicegate.proxy.fastpath.fast_path import FastPathBuffer, PathCounts
 
 
-class BrokerDialer(Protocol):
+class Dial(Protocol):
     """Connects a session to a broker."""
 
     def __call__(
@@ -46,8 +46,8 @@ class RequestDependencies:
     mock cluster does not support, or None for a real cluster.
     """
 
-    budget: FrameMemoryBudget
-    login: ClusterLoginRequirement
+    budget: GatherBudget
+    login: ClusterLogin
     rewriter: ResponseRewriter
     produce: ProduceDependencies
     quotas: Quotas
@@ -59,32 +59,32 @@ class RequestDependencies:
 class SessionDependencies:
     """The dependencies of all sessions of a proxy.
 
-    `connecting` starts connections to brokers, in a fair order of client addresses. `tls_disconnect_reason` returns the
-    reason to log for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If
-    `allowed_names` is None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is
-    the principal. If `path_counts` and `fast_path_buffer` are None, there is no fast path.
+    `connecting` starts connections to brokers, in a fair order of client addresses. `why_lost` returns the reason to
+    log for a broker's disconnect, if there is one. `chance` returns a random number from 0 to 1. If `allowed_names` is
+    None, every certificate may connect. If `principal_mapping` is None, a certificate's subject is the principal. If
+    `path_counts` and `fast_path_buffer` are None, there is no fast path.
     """
 
     limits: Limits
-    loop: EventLoopFunctions
+    loop: LoopCalls
     lateness: LoopLateness
     read_buffer: memoryview
     frames: FramePool
     connecting: Callable[[Callable[[], None], str], None]
-    dial: BrokerDialer
+    dial: Dial
     describe_client: DescribePeer
     describe_broker: DescribePeer
-    tls_disconnect_reason: Callable[[Exception | None], str | None]
+    why_lost: Callable[[Exception | None], str | None]
     chance: Callable[[], float]
     admission: Admission
     in_flight: InFlightLimit
-    allowed_names: AllowedCertificateNames | None
+    allowed_names: AllowedNames | None
     principal_mapping: PrincipalMapping | None
     loop_detection: LoopDetection
     register: SessionRegister[Any]
-    log: SessionEventLog
+    log: SessionLines
     counts: SessionCounts
     begin_trace: BeginTrace
-    path_counts: "FastPathCounters | None"
+    path_counts: "PathCounts | None"
     fast_path_buffer: "FastPathBuffer | None"
     requests: RequestDependencies

@@ -11,17 +11,17 @@ from sluicegate.protocol.headers import (
     HEAD_BYTES,
     read_request_head,
 )
-from sluicegate.proxy.session.broker_errors import BrokerErrors, expect_error_code
+from sluicegate.proxy.session.broker_errors import BrokerErrors, expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslStage, SaslTracker, may_be_request
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.forwarding import RequestForwarder
+from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.handlers.dependencies import RequestDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
-from sluicegate.proxy.session.memory import MemoryReservation
+from sluicegate.proxy.session.memory import Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
-from sluicegate.proxy.session.pass_through import PassThroughConditions
+from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.intake import ProduceIntake
 from sluicegate.proxy.session.request_runner import RequestRunner
@@ -49,12 +49,12 @@ class BrokerConnector(Protocol):
     def connect_broker(self, head: bytes) -> None: ...
 
 
-class TopicChangeHandling(Protocol):
+class ChangeHandler(Protocol):
     """Handles requests that change topics."""
 
-    def needs_complete_request(self, handling: ApiHandling) -> bool: ...
+    def gathers(self, handling: ApiHandling) -> bool: ...
 
-    def handle_request(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None: ...
+    def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None: ...
 
 
 class RequestHandler:
@@ -67,14 +67,14 @@ class RequestHandler:
         client: Connection,
         broker: Connection,
         sasl: SaslTracker,
-        pass_through: PassThroughConditions,
+        pass_through: PassThrough,
         arrival: BrokerConnector,
         turns: SessionTurns,
-        forwarding: RequestForwarder,
+        forwarding: Forwarding,
         runner: RequestRunner,
         login: LoginHandler,
         produce: ProduceIntake,
-        changes: TopicChangeHandling | None,
+        changes: ChangeHandler | None,
         errors: BrokerErrors,
     ) -> None:
         """`changes` is None if requests that change topics are forwarded unread."""
@@ -100,8 +100,8 @@ class RequestHandler:
         self._turn_left = _REQUESTS_A_TURN
         budget = shared.budget
         self._small_frame_bytes = budget.small_frame_bytes
-        self._small = MemoryReservation(budget.small, self._memory_came)
-        self._large = MemoryReservation(budget.large, self._memory_came)
+        self._small = Gathering(budget.small, self._memory_came)
+        self._large = Gathering(budget.large, self._memory_came)
 
     @property
     def other_connections_wait(self) -> bool:
@@ -109,25 +109,23 @@ class RequestHandler:
         return any(each.held and each.other_connections_wait for each in (self._small, self._large))
 
     @property
-    def blocks_other_connections(self) -> bool:
+    def holds_what_others_wait_for(self) -> bool:
         """Whether other connections wait for memory that this client's partial request holds."""
         waits = self._small.is_waiting or self._large.is_waiting
         return self._client.is_gathering and not waits and self.other_connections_wait
 
     def on_head(self, size: int, head: bytes) -> Disposition:
-        """Decide by API and version how to handle a request. Raises ProtocolViolation for requests
-        that brokers reject.
-        """
+        """Decide by API and version how to handle a request. Raises SenderError for requests that brokers reject."""
         if not self._pass_through.has_begun:
             self._pass_through.has_begun = True
             self._arrival.connect_broker(head)
         self._turn_left -= 1
         # The first request never ends a turn, so that a client that sends one request at a time never waits.
         if self._turn_left <= 0 or (self._turn_left < _REQUESTS_A_TURN - 1 and self._turns.check_lateness()):
-            self._turns.pause_for_fair_share(self._client)
+            self._turns.pause_for_others(self._client)
         if self._sasl.stage is _RAW_TOKENS:
             if not may_be_request(size, head):
-                self._on_gathered = self._login.handle_raw_token
+                self._on_gathered = self._login.raw_token
                 return self._gather_before_login(size)
             self._sasl.on_first_request()
         if size < HEAD_BYTES:
@@ -138,12 +136,12 @@ class RequestHandler:
             raise UnknownApi(f"unknown API key {api_key} (version {version})")
         if not 0 <= version <= api.max_version:
             if api_key == ApiKey.API_VERSIONS:
-                self._on_gathered = partial(self._login.respond_to_unknown_api_versions, api, correlation_id)
+                self._on_gathered = partial(self._login.too_new_api_versions, api, correlation_id)
                 return self._gather_before_login(size)
             raise UnknownApi(f"{api.name} v{version}: this proxy supports versions 0 to {api.max_version}", api.name)
         return self._by_treatment(api, version, correlation_id, size)
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         """Forward bytes of a request that is not parsed."""
         if self._has_broker:
             self._broker.write(bytes(data))
@@ -157,7 +155,7 @@ class RequestHandler:
             self._broker.write(self._before_broker)
             self._before_broker = b""
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a request that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.reserve(more):
@@ -182,7 +180,7 @@ class RequestHandler:
             self._small.settle()
             self._large.settle()
 
-    def free_memory_on_disconnect(self) -> None:
+    def give_up(self) -> None:
         """Free memory after the client has disconnected.
 
         A request that is being validated continues, as on a broker, and keeps its memory.
@@ -197,13 +195,13 @@ class RequestHandler:
         """Clean up at the end of the session."""
         self._produce.end()
         self._on_gathered = None
-        self._small.free_all_memory()
-        self._large.free_all_memory()
+        self._small.leave()
+        self._large.leave()
 
     def _by_treatment(self, api: Api, version: int, correlation_id: int, size: int) -> Disposition:
         handling = api.handling
         may_change = handling in _MAY_CHANGE
-        is_gathered = may_change and self._changes is not None and self._changes.needs_complete_request(handling)
+        is_gathered = may_change and self._changes is not None and self._changes.gathers(handling)
         if handling is _OPAQUE or (may_change and not is_gathered):
             self._passes(api, version, InFlightRequest(correlation_id))
             return _STREAM
@@ -213,16 +211,16 @@ class RequestHandler:
         if (is_gathered or handling is _VALIDATE) and self._cluster_login.is_wanted and not self._sasl.logged_in:
             raise RequestBeforeLogin(f"{api.name} was sent before the login that the cluster requires")
         if is_gathered and self._changes is not None:
-            self._on_gathered = partial(self._changes.handle_request, api, version, correlation_id)
+            self._on_gathered = partial(self._changes.take, api, version, correlation_id)
             return _GATHER
         if handling is _VALIDATE:
-            self._produce.begin_partial_request(version, correlation_id)
-            self._on_gathered = self._produce.handle_gathered_request
+            self._produce.begin(version, correlation_id)
+            self._on_gathered = self._produce.take
             return _GATHER
         if handling is _NEGOTIATE:
             self._on_gathered = partial(self._login.api_versions, api, version)
         else:
-            self._on_gathered = partial(self._login.handle_sasl_request, api, version)
+            self._on_gathered = partial(self._login.sasl_request, api, version)
         return self._gather_before_login(size)
 
     def _rewriting(self, api_key: int, version: int) -> Finish:
@@ -233,7 +231,7 @@ class RequestHandler:
         kind = api_key, version
         found = self._rewritings.get(kind)
         if found is None:
-            report = partial(self._errors.count_error_codes, api_key)
+            report = partial(self._errors.count_codes, api_key)
             rewrite = self._rewriter.rewrite
             found = partial(rewrite, api_key, version, report=report, client_id=self._client_id)
             self._rewritings[kind] = found
@@ -245,8 +243,8 @@ class RequestHandler:
     def _passes(self, api: Api, version: int, in_flight: InFlightRequest) -> None:
         """Expect the response to a request that is forwarded as it arrives. Its time in the proxy is not measured."""
         self._counts.slow_requests[api.name] += 1
-        self._clock.record_forwarded_request(api.key, in_flight, self._clock.now())
-        self._forwarding.expect_response_to(expect_error_code(in_flight, api.key, version))
+        self._clock.awaits(api.key, in_flight, self._clock.now())
+        self._forwarding.expect(expect_code(in_flight, api.key, version))
 
     def _gather_before_login(self, size: int) -> Disposition:
         """Gather a request. Before a login its size is limited, as on a broker (sasl.server.max.receive.size)."""

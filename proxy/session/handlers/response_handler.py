@@ -5,13 +5,13 @@ from sluicegate.protocol.framing import SIZE_BYTES, Disposition
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, read_correlation_id
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.delivery import ResponseDelivery
+from sluicegate.proxy.session.delivery import Delivery
 from sluicegate.proxy.session.in_flight import ANY_CORRELATION_ID, InFlightQueue, InFlightRequest
 from sluicegate.proxy.session.limit_names import GATHERED_BYTES
-from sluicegate.proxy.session.memory import FrameMemoryBudget, MemoryReservation
+from sluicegate.proxy.session.memory import GatherBudget, Gathering
 from sluicegate.proxy.session.pacing import SessionTurns
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.produce.fast_outcomes import FastPathOutcomes
+from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.reports import SessionCounts
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.session.request_runner import RequestRunner
@@ -27,13 +27,13 @@ class ResponseHandler:
         client: Connection,
         broker: Connection,
         queue: InFlightQueue,
-        delivery: ResponseDelivery,
+        delivery: Delivery,
         turns: SessionTurns,
-        budget: FrameMemoryBudget,
+        budget: GatherBudget,
         clock: RequestClock,
         counts: SessionCounts,
         errors: BrokerErrors,
-        fast: FastPathOutcomes,
+        fast: FastOutcomes,
         runner: RequestRunner,
     ) -> None:
         self._client = client
@@ -50,10 +50,10 @@ class ResponseHandler:
         self._gathered: InFlightRequest | None = None
         self._is_first = True
         self._small_frame_bytes = budget.small_frame_bytes
-        self._small = MemoryReservation(budget.small_responses, self._memory_came)
-        self._large = MemoryReservation(budget.large_responses, self._memory_came)
+        self._small = Gathering(budget.small_responses, self._memory_came)
+        self._large = Gathering(budget.large_responses, self._memory_came)
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         """Reserve memory for `more` bytes of a response that is being gathered."""
         gathering = self._small if size <= self._small_frame_bytes else self._large
         if not gathering.reserve(more):
@@ -75,14 +75,14 @@ class ResponseHandler:
         self._small.settle()
         self._large.settle()
 
-    def free_memory_on_disconnect(self) -> None:
+    def give_up(self) -> None:
         """Free all memory after the broker has disconnected."""
-        self._small.free_all_memory()
-        self._large.free_all_memory()
+        self._small.leave()
+        self._large.leave()
 
     def end(self) -> None:
         """Clean up at the end of the session. The in-flight requests get no response."""
-        self.free_memory_on_disconnect()
+        self.give_up()
         self._with_code = None
         if self._gathered is not None:
             self._unanswered(self._gathered)
@@ -93,28 +93,28 @@ class ResponseHandler:
         if in_flight.ended is not None:
             in_flight.ended()
         elif in_flight.sender is not None:
-            self._fast.count_batches_without_response(in_flight)
+            self._fast.unanswered(in_flight)
 
     def _memory_came(self) -> None:
         self._broker.resume(PauseReason.MEMORY)
 
     def on_head(self, size: int, head: bytes) -> Disposition:
         """Match a response with the oldest request. Raises ResponseOutOfOrder if they do not match."""
-        self._delivery.send_ready_responses()
-        in_flight = self._queue.pop_if_awaited()
+        self._delivery.flush_ready()
+        in_flight = self._queue.pop_awaited()
         received = read_correlation_id(head) if size >= CORRELATION_ID_BYTES else None
         if in_flight is None:
             raise ResponseOutOfOrder(None, received)
         if in_flight.correlation_id not in (ANY_CORRELATION_ID, received):
             raise ResponseOutOfOrder(in_flight.correlation_id, received)
         if in_flight.stands_for:
-            self._clock.record_response_start(in_flight)
-        self._with_code = in_flight if in_flight.error_code_position != 0 else None
+            self._clock.response_began(in_flight)
+        self._with_code = in_flight if in_flight.code_at != 0 else None
         if in_flight.finish is None and in_flight.sender is None:
             return _STREAM
         self._gathered = in_flight
         if not self._is_first and self._turns.check_lateness():
-            self._turns.pause_for_fair_share(self._broker)
+            self._turns.pause_for_others(self._broker)
         self._is_first = False
         return _GATHER
 
@@ -122,7 +122,7 @@ class ResponseHandler:
         """Start a new turn once all input was read or has to wait."""
         self._is_first = True
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         """Forward bytes of an unchanged response."""
         if self._with_code is not None:
             self._errors.read(self._with_code, data[SIZE_BYTES:])
@@ -140,7 +140,7 @@ class ResponseHandler:
             self._fast.settle(in_flight, frame)
         response = (frame,) if in_flight.finish is None else in_flight.finish(frame)
         if response is not None:
-            self._delivery.deliver_response(response)
+            self._delivery.deliver(response)
         # A response to one of the proxy's own requests stays in memory while a handler uses it.
         is_kept = response is None and self._runner.is_busy
         if not self._client.is_full and not is_kept:

@@ -10,15 +10,15 @@ only its two connections call it.
 
 from functools import partial
 
-from sluicegate.protocol.errors import MalformedResponse, ProtocolViolation, UnknownApi
+from sluicegate.protocol.errors import MalformedResponse, SenderError, UnknownApi
 from sluicegate.proxy.session.connection import Connection
-from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, take_deadline_snapshot
+from sluicegate.proxy.session.deadlines import ConnectionAge, Deadlines, snapshot_of
 from sluicegate.proxy.session.handlers.arrival import RouteFor
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
-from sluicegate.proxy.session.handlers.session_parts import make_session_parts
+from sluicegate.proxy.session.handlers.session_parts import make_parts
 from sluicegate.proxy.session.in_flight_limit import must_keep_reading
 from sluicegate.proxy.session.lifecycle import Lifecycle, LifecycleEvent, Stage
-from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, exceeded_limit_key
+from sluicegate.proxy.session.limit_names import CONNECTION_AGE, IN_FLIGHT, limit_of
 from sluicegate.proxy.session.pause_reason import PauseReason
 
 # After reading more than this, a connection lets others go first if the loop is late.
@@ -46,7 +46,7 @@ class Session:
         self._age = ConnectionAge(given.limits.max_connection_age_seconds, given.chance)
         self._lifecycle = Lifecycle()
         self._trace = given.begin_trace()
-        parts = make_session_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
+        parts = make_parts(given, self, self._lifecycle, self._trace, self._reject, self._request_settled)
         self.identity = parts.identity
         self.account = parts.account
         self.queue = parts.queue
@@ -72,13 +72,13 @@ class Session:
         return self._arrival.route.label
 
     @property
-    def needs_broker(self) -> bool:
+    def wants_broker(self) -> bool:
         """Whether the client has sent a request, which needs a broker."""
         return self._arrival.has_begun
 
     def _ends(self, by: str) -> None:
         if self._trace is not None:
-            self._trace.record_end_cause(by)
+            self._trace.session_ending(by)
 
     # -- start ---------------------------------------------------------------------------------------------------
 
@@ -88,18 +88,18 @@ class Session:
             self.requests.on_broker_connected()
             self._arrival.on_broker_connected()
         elif self._arrival.admit(self._announced_peer, self._route_for):
-            self._dependencies.register.add_session(self)
+            self._dependencies.register.opened(self)
             if self._trace is not None:
-                self._trace.trace_connection_start(self.identity.peer, self._arrival.route.label)
+                self._trace.connection_opened(self.identity.peer, self._arrival.route.label)
         else:
             self.client.abort()
 
     # -- input and output ----------------------------------------------------------------------------------------
 
-    def on_read_complete(self, connection: Connection) -> None:
+    def on_bytes_taken(self, connection: Connection) -> None:
         # Without this check, the loop would read one connection many times before it serves others.
         if connection.last_read >= _MUCH_BYTES and self._turns.check_lateness():
-            self._turns.pause_for_fair_share(connection)
+            self._turns.pause_for_others(connection)
         if connection is self.client:
             self.requests.begin_turn()
             self._closer.on_client_read()
@@ -109,12 +109,12 @@ class Session:
             self._dependencies.in_flight.check(connection, self.queue)
             return
         self._responses.begin_turn()
-        self._delivery.send_ready_responses()
+        self._delivery.flush_ready()
         if len(self.queue) < self._max_in_flight:
             self.client.resume(PauseReason.IN_FLIGHT)
         self._closer.settled()
 
-    def on_write_buffer_changed(self, connection: Connection, full: bool) -> None:
+    def on_full(self, connection: Connection, full: bool) -> None:
         if connection is self.broker:
             if full:
                 self.client.pause(PauseReason.PEER_BACKPRESSURE)
@@ -141,19 +141,19 @@ class Session:
     def _has_ended(self) -> bool:
         return self._lifecycle.stage is Stage.ENDED
 
-    def on_sender_error(self, connection: Connection, error: ProtocolViolation) -> None:
+    def on_sender_error(self, connection: Connection, error: SenderError) -> None:
         given = self._dependencies
         self._ends(f"proxy: {error}")
         self._runner.abandon()
-        limit = exceeded_limit_key(error)
+        limit = limit_of(error)
         if limit is not None:
             given.counts.limits_reached[limit] += 1
         if connection is self.broker:
-            given.log.log_broker_protocol_error(self._arrival.route.label, self.broker.peer_info.peer, error)
+            given.log.bad_broker(self._arrival.route.label, self.broker.peer_info.peer, error)
             self.client.close()
             self.broker.abort()
             return
-        given.log.log_client_protocol_error(self.identity, self._arrival.route.label, error)
+        given.log.bad_client(self.identity, self._arrival.route.label, error)
         given.counts.protocol_errors += 1
         given.counts.request_errors[_error_of(error)] += 1
         if isinstance(error, UnknownApi):
@@ -161,7 +161,7 @@ class Session:
         else:
             self._closer.close_after_responses()
 
-    def _reject(self, error: ProtocolViolation) -> None:
+    def _reject(self, error: SenderError) -> None:
         self.on_sender_error(self.broker if isinstance(error, MalformedResponse) else self.client, error)
 
     def _turn_away(self, error: UnknownApi) -> None:
@@ -178,7 +178,7 @@ class Session:
 
     def on_eof(self, connection: Connection) -> None:
         if self._turns.check_lateness():  # thousands of clients may disconnect at once
-            self._dependencies.loop.schedule_fairly(partial(self._no_more_comes, connection), self.client.address)
+            self._dependencies.loop.later(partial(self._no_more_comes, connection), self.client.address)
         else:
             self._no_more_comes(connection)
 
@@ -189,10 +189,10 @@ class Session:
         if connection is self.client:
             self.account.has_left = True
             if not self._runner.is_busy:
-                self.metering.release_turn()
+                self.metering.pass_turn_on()
             if not self._arrival.has_begun:
                 self.client.close()
-            self._closer.end_broker_output()
+            self._closer.end_requests()
         else:
             self.client.close()
             self.broker.close()
@@ -200,18 +200,18 @@ class Session:
     def on_lost(self, connection: Connection, error: Exception | None) -> None:
         self._ends("client" if connection is self.client else "broker")
         if connection is self.client:
-            self.requests.free_memory_on_disconnect()
+            self.requests.give_up()
             if error is not None:  # after a reset, a broker drops requests that it has not handled
                 self._runner.abandon()
             if not self._runner.is_busy:
-                self.metering.release_turn()
-            self._closer.end_broker_output()
+                self.metering.pass_turn_on()
+            self._closer.end_requests()
         else:
-            self._responses.free_memory_on_disconnect()
+            self._responses.give_up()
             self._arrival.on_broker_lost()
-            why = self._dependencies.tls_disconnect_reason(error)
+            why = self._dependencies.why_lost(error)
             if why is not None:
-                self._dependencies.log.log_unreachable_upstream(self._arrival.route.label, why)
+                self._dependencies.log.upstream_unreachable(self._arrival.route.label, why)
             self.client.close()
         if self.client.closed and not self.broker.is_open:
             self._end()
@@ -226,8 +226,8 @@ class Session:
         self.requests.end()
         self._responses.end()
         if self._trace is not None:
-            self._trace.trace_connection_end()
-        self._dependencies.register.remove_session(self)
+            self._trace.connection_closed()
+        self._dependencies.register.ended(self)
         self.client.forget()
         self.broker.forget()
 
@@ -240,28 +240,26 @@ class Session:
     def close_now(self) -> None:
         """Close both connections immediately."""
         if not self._has_ended:
-            self._runner.abort_both_connections()
+            self._runner.cut_off()
 
     def check_deadlines(self, now: float) -> None:
         """End overdue waits and count batches. Called about once a second. `now` is monotonic, in seconds."""
         if self._has_ended:
             return
-        waits = take_deadline_snapshot(
-            self.client, self.broker, self.requests, self._responses, self._runner.waiting_request_number
-        )
-        overdue_wait = self._deadlines.overdue_wait(waits, now)
-        if overdue_wait is not None:
+        waits = snapshot_of(self.client, self.broker, self.requests, self._responses, self._runner.busy_with)
+        overdue = self._deadlines.overdue(waits, now)
+        if overdue is not None:
             given = self._dependencies
-            given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue_wait.limit, overdue_wait.text)
-            given.counts.closed_by_limit[overdue_wait.limit] += 1
-            self._ends(f"proxy: {overdue_wait.limit}")
+            given.log.closed_by_limit(self.identity, self._arrival.route.label, overdue.limit, overdue.text)
+            given.counts.closed_by_limit[overdue.limit] += 1
+            self._ends(f"proxy: {overdue.limit}")
             self.close_now()
-        elif self._lifecycle.stage < Stage.DRAINING and self._age.is_max_age_reached(now):
+        elif self._lifecycle.stage < Stage.DRAINING and self._age.is_reached(now):
             self._dependencies.counts.closed_by_limit[CONNECTION_AGE] += 1
             self._ends(f"proxy: {CONNECTION_AGE}")
             self._closer.drain()
 
 
-def _error_of(error: ProtocolViolation) -> tuple[str, str]:
+def _error_of(error: SenderError) -> tuple[str, str]:
     """Return the API to which the error belongs, if it is known, and the error's kind."""
     return (error.api, "UNSUPPORTED_VERSION") if isinstance(error, UnknownApi) else ("unknown", "MALFORMED")

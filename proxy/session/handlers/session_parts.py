@@ -4,44 +4,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from sluicegate.protocol.errors import ProtocolViolation
+from sluicegate.protocol.errors import SenderError
 from sluicegate.protocol.framing import NO_HANDLER, FrameHandler, FrameReader, Parts
 from sluicegate.protocol.headers import CORRELATION_ID_BYTES, HEAD_BYTES
 from sluicegate.proxy.fastpath.paths import NO_FAST_PATHS, FastPaths, make_fast_paths
-from sluicegate.proxy.responses.api_versions import limit_to_supported_versions, versions_for_legacy_producers
-from sluicegate.proxy.responses.mock_cluster import api_versions_with_rejected_apis
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.responses.api_versions import cut_down_versions, versions_for_legacy_producers
+from sluicegate.proxy.responses.mock_cluster import versions_with_rejected_apis
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.broker_errors import BrokerErrors
 from sluicegate.proxy.session.client.identity import ClientIdentity, SaslTracker
 from sluicegate.proxy.session.connection import Connection, ConnectionOwner
-from sluicegate.proxy.session.delivery import ResponseDelivery
-from sluicegate.proxy.session.forwarding import RequestForwarder
-from sluicegate.proxy.session.handlers.arrival import SessionOpener
+from sluicegate.proxy.session.delivery import Delivery
+from sluicegate.proxy.session.forwarding import Forwarding
+from sluicegate.proxy.session.handlers.arrival import SessionOpening
 from sluicegate.proxy.session.handlers.closing import SessionCloser
 from sluicegate.proxy.session.handlers.dependencies import RequestDependencies, SessionDependencies
 from sluicegate.proxy.session.handlers.login_handler import LoginHandler
 from sluicegate.proxy.session.handlers.mock_cluster_handler import MockClusterHandler
-from sluicegate.proxy.session.handlers.request_handler import RequestHandler, TopicChangeHandling
+from sluicegate.proxy.session.handlers.request_handler import ChangeHandler, RequestHandler
 from sluicegate.proxy.session.handlers.response_handler import ResponseHandler
 from sluicegate.proxy.session.handlers.topic_change_handler import TopicChangeHandler
-from sluicegate.proxy.session.handlers.traced_handlers import RequestTracer, ResponseTracer, trace_pause
+from sluicegate.proxy.session.handlers.traced_handlers import TracedRequests, TracedResponses, trace_pause
 from sluicegate.proxy.session.in_flight import InFlightQueue
 from sluicegate.proxy.session.lifecycle import Lifecycle
-from sluicegate.proxy.session.memory import broker_responses_buffer, client_frames_buffer, first_requests_buffer
+from sluicegate.proxy.session.memory import first_requests_part, frames_part, responses_part
 from sluicegate.proxy.session.pacing import SessionTurns
-from sluicegate.proxy.session.pass_through import PassThroughConditions
+from sluicegate.proxy.session.pass_through import PassThrough
 from sluicegate.proxy.session.produce.effect_performer import ProduceEffects
-from sluicegate.proxy.session.produce.fast_outcomes import FastPathOutcomes
+from sluicegate.proxy.session.produce.fast_outcomes import FastOutcomes
 from sluicegate.proxy.session.produce.handler import ProduceHandler
 from sluicegate.proxy.session.produce.intake import ProduceIntake
-from sluicegate.proxy.session.produce.quarantining import WriteAuthorizedPartitions
+from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.response_handler import ProduceResponseHandler
 from sluicegate.proxy.session.produce.response_memory import ResponseMemory
-from sluicegate.proxy.session.produce.stored_times import StoredBatchTimes
-from sluicegate.proxy.session.quotas.metering import SessionQuotaMeter
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
+from sluicegate.proxy.session.quotas.metering import Metering
 from sluicegate.proxy.session.reports import SessionTrace
 from sluicegate.proxy.session.request_runner import RequestRunner
-from sluicegate.proxy.session.settings.effect_performer import TopicSettingEffects
+from sluicegate.proxy.session.settings.effect_performer import SettingEffects
 from sluicegate.proxy.session.settings.handler import TopicSettingHandler
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
 
@@ -51,26 +51,26 @@ class SessionParts:
     """The parts that the session itself calls."""
 
     identity: ClientIdentity
-    account: FairShareAccount
+    account: Account
     queue: InFlightQueue
     client: Connection
     broker: Connection
     turns: SessionTurns
     runner: RequestRunner
     closer: SessionCloser
-    delivery: ResponseDelivery
-    arrival: SessionOpener
-    metering: SessionQuotaMeter
+    delivery: Delivery
+    arrival: SessionOpening
+    metering: Metering
     requests: RequestHandler
     responses: ResponseHandler
 
 
-def make_session_parts(
+def make_parts(
     given: SessionDependencies,
     ends: ConnectionOwner,
     lifecycle: Lifecycle,
     trace: SessionTrace | None,
-    reject: Callable[[ProtocolViolation], None],
+    reject: Callable[[SenderError], None],
     request_settled: Callable[[], None],
 ) -> SessionParts:
     """Create a new session's parts.
@@ -78,11 +78,11 @@ def make_session_parts(
     Both connections report their events to `ends`. The request runner calls `reject` and `request_settled`.
     """
     of_requests, of_produce = given.requests, given.requests.produce
-    queue, identity, account = InFlightQueue(given.in_flight.total), ClientIdentity("?"), FairShareAccount()
+    queue, identity, account = InFlightQueue(given.in_flight.total), ClientIdentity("?"), Account()
 
-    from_client, from_broker = client_frames_buffer(given.read_buffer), broker_responses_buffer(given.read_buffer)
+    from_client, from_broker = frames_part(given.read_buffer), responses_part(given.read_buffer)
     # A session that waits for a quota keeps the bytes of its first request that were read.
-    first = first_requests_buffer(given.read_buffer) if of_requests.quotas.has_quotas else from_client
+    first = first_requests_part(given.read_buffer) if of_requests.quotas.has_quotas else from_client
     most = given.limits.max_frame_bytes
     client_reader = FrameReader(NO_HANDLER, HEAD_BYTES, most, given.frames)
     broker_reader = FrameReader(NO_HANDLER, CORRELATION_ID_BYTES, most, given.frames)
@@ -91,19 +91,17 @@ def make_session_parts(
 
     turns = SessionTurns(given.lateness, given.loop, client)
     sasl = SaslTracker(identity, of_requests.principals)
-    pass_through = PassThroughConditions(identity, sasl, of_requests.login, of_requests.rewriter)
+    pass_through = PassThrough(identity, sasl, of_requests.login, of_requests.rewriter)
     report = partial(_report_our_fault, given, identity, trace)
     runner = RequestRunner(client, broker, report, reject, request_settled)
     closer = SessionCloser(lifecycle, client, broker, runner, sasl, queue, given.loop)
-    delivery = ResponseDelivery(client, broker, queue, closer.finish, trace)
-    forwarding = RequestForwarder(broker, queue, given.frames, given.loop.call_soon)
-    arrival = SessionOpener(given, identity, client, broker, runner.fail, trace)
-    metering = SessionQuotaMeter(
-        client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most
-    )
-    stored_times = StoredBatchTimes(of_produce.scheduler.previous)
-    outcomes = FastPathOutcomes(identity, of_produce.names.by_id, of_produce.validations, of_produce.broker_errors)
-    proven = WriteAuthorizedPartitions(of_produce.names, of_produce.now_ms)
+    delivery = Delivery(client, broker, queue, closer.finish, trace)
+    forwarding = Forwarding(broker, queue, given.frames, given.loop.call_soon)
+    arrival = SessionOpening(given, identity, client, broker, runner.fail, trace)
+    metering = Metering(client, identity, of_requests.quotas, given.loop, given.counts, given.log, given.admission.most)
+    stored_times = StoredTimes(of_produce.scheduler.previous)
+    outcomes = FastOutcomes(identity, of_produce.names.by_id, of_produce.validations, of_produce.broker_errors)
+    proven = ProvenPartitions(of_produce.names, of_produce.now_ms)
     handler = ProduceHandler(of_produce, identity, metering, proven)
     response_handler = ProduceResponseHandler(of_produce.rewriter, of_produce.clock, identity, proven)
     report_unvalidated = partial(_report_unvalidated, given, identity)
@@ -125,8 +123,8 @@ def make_session_parts(
     if trace is None:  # a traced session has no fast path
         fast_requests, fast_responses = _fast_paths(given, pass_through, queue, from_client, from_broker)
         if fast_requests is not None and fast_responses is not None:
-            fast_requests.set_connections(client, broker, turns.pause_for_fair_share)
-            fast_responses.set_connections(client, errors, outcomes)
+            fast_requests.lead(client, broker, turns.pause_for_others)
+            fast_responses.lead(client, errors, outcomes)
     produce = ProduceIntake(
         identity=identity,
         client=client,
@@ -188,12 +186,12 @@ def make_session_parts(
     from_requests: FrameHandler = requests
     from_responses: FrameHandler = responses
     if trace is not None:
-        from_requests = RequestTracer(requests, identity, trace)
-        from_responses = ResponseTracer(responses, identity, trace)
-        client.set_pause_listener(partial(trace_pause, trace, "client"))
-        broker.set_pause_listener(partial(trace_pause, trace, "broker"))
-    client_reader.switch_handler(from_requests, fast_requests)
-    broker_reader.switch_handler(from_responses, fast_responses)
+        from_requests = TracedRequests(requests, identity, trace)
+        from_responses = TracedResponses(responses, identity, trace)
+        client.report_pauses(partial(trace_pause, trace, "client"))
+        broker.report_pauses(partial(trace_pause, trace, "broker"))
+    client_reader.deliver_to(from_requests, fast_requests)
+    broker_reader.deliver_to(from_responses, fast_responses)
     return SessionParts(
         identity=identity,
         account=account,
@@ -214,26 +212,26 @@ def make_session_parts(
 def _offered_versions(shared: RequestDependencies) -> Callable[[int, bytearray], Parts]:
     """Return the function that creates a client's ApiVersions response from the broker's own."""
     if shared.mock_advice is not None:
-        return api_versions_with_rejected_apis
-    return versions_for_legacy_producers if shared.produce.scheduler.converts_legacy else limit_to_supported_versions
+        return versions_with_rejected_apis
+    return versions_for_legacy_producers if shared.produce.scheduler.converts_legacy else cut_down_versions
 
 
 def _change_handler(
     given: SessionDependencies,
     identity: ClientIdentity,
-    account: FairShareAccount,
-    forwarding: RequestForwarder,
-    delivery: ResponseDelivery,
+    account: Account,
+    forwarding: Forwarding,
+    delivery: Delivery,
     runner: RequestRunner,
     effects: ProduceEffects,
-) -> TopicChangeHandling | None:
+) -> ChangeHandler | None:
     """Create the handler of requests that change topics. Return None if they are forwarded unread."""
     shared, perform, settings = given.requests.produce, effects.perform, None
     stored, mock_advice = shared.topic_settings, given.requests.mock_advice
     if mock_advice is not None:
         return MockClusterHandler(mock_advice, identity, runner, effects, given.counts, shared.clock, given.log)
     if stored is not None:
-        perform = TopicSettingEffects(shared, stored, identity, account, forwarding, delivery, perform).perform
+        perform = SettingEffects(shared, stored, identity, account, forwarding, delivery, perform).perform
         reports = SettingReports(identity, given.counts, given.log)
         settings = TopicSettingHandler(stored, identity, shared.clock, reports)
     elif not shared.own_topics:
@@ -243,7 +241,7 @@ def _change_handler(
 
 def _fast_paths(
     given: SessionDependencies,
-    pass_through: PassThroughConditions,
+    pass_through: PassThrough,
     queue: InFlightQueue,
     from_client: memoryview,
     from_broker: memoryview,
@@ -269,12 +267,12 @@ def _report_our_fault(
 ) -> None:
     """Report an internal error that closes the connection."""
     if trace is not None:
-        trace.record_end_cause("proxy: internal error")
+        trace.session_ending("proxy: internal error")
     given.log.internal_error(identity, error)
     given.counts.internal_errors["closed"] += 1
 
 
 def _report_unvalidated(given: SessionDependencies, identity: ClientIdentity, error: BaseException) -> None:
     """Report an internal error that caused a request to be forwarded unvalidated."""
-    given.log.log_unvalidated_forwarding(identity, error)
+    given.log.forwarded_unvalidated(identity, error)
     given.counts.internal_errors["forwarded"] += 1

@@ -15,15 +15,15 @@ from sluicegate.proxy.responses.refused_changes import (
     TOPIC_CHANGES,
     Topic,
     TopicChange,
-    rejection_of_own_topic_changes,
+    refusal_of_own_topics,
 )
-from sluicegate.proxy.session.broker_errors import expect_error_code
+from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.proxy.session.produce.effects import ForwardUnchanged, ResolveTopicNames, SendResponse
-from sluicegate.proxy.session.reports import SessionCounts, SessionEventLog
+from sluicegate.proxy.session.produce.effects import ForwardAsItCame, ResolveNames, Respond
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.proxy.session.request_runner import Perform, RequestRunner
 from sluicegate.proxy.session.settings.handler import HANDLED_APIS, TopicSettingHandler
 
@@ -46,7 +46,7 @@ class TopicChangeHandler:
         perform: Perform,
         settings: TopicSettingHandler | None,
         counts: SessionCounts,
-        log: SessionEventLog,
+        log: SessionLines,
     ) -> None:
         self._shared = shared
         self._own_topics = shared.own_topics
@@ -58,14 +58,12 @@ class TopicChangeHandler:
         self._counts = counts
         self._log = log
 
-    def needs_complete_request(self, handling: ApiHandling) -> bool:
+    def gathers(self, handling: ApiHandling) -> bool:
         """Return whether the handler needs complete requests for APIs with this handling."""
         return handling is _GUARD or (handling is _DESCRIBE and self._settings is not None)
 
-    def handle_request(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
-        """Forward or reject a complete request. Raises ProtocolViolation if a request that must be
-        read is malformed.
-        """
+    def take(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> None:
+        """Forward or reject a complete request. Raises SenderError if a request that must be read is malformed."""
         self._counts.slow_requests[api.name] += 1
         self._runner.run(self._handle(api, version, correlation_id, frame), self._perform)
 
@@ -77,9 +75,9 @@ class TopicChangeHandler:
         if self._settings is not None and api.key in HANDLED_APIS:
             yield from self._settings.handle(api, version, correlation_id, frame)
             return
-        in_flight = expect_error_code(InFlightRequest(correlation_id), api.key, version)
-        self._shared.clock.record_sent_request(api.key, came, in_flight)
-        yield from ForwardUnchanged(frame, in_flight)
+        in_flight = expect_code(InFlightRequest(correlation_id), api.key, version)
+        self._shared.clock.sent(api.key, came, in_flight)
+        yield from ForwardAsItCame(frame, in_flight)
 
     def _refuse_change_of_own_topic(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[bool]:
         """Reject a request that changes one of the proxies' own topics, and return whether it does."""
@@ -94,14 +92,14 @@ class TopicChangeHandler:
         if refused is None:
             return False
         self._counts.request_errors[api.name, _REFUSED] += 1
-        self._log.log_rejected_topic_change(self._identity, api.name, self._name_of(refused))
+        self._log.topic_change_refused(self._identity, api.name, self._name_of(refused))
         header = build_response_header(correlation_id, api.response_header_version(version))
-        body = change.response.build(change.rejection(request, rejection_of_own_topic_changes(self._is_own)), version)
-        yield from SendResponse(InFlightRequest(response=header + body))
+        body = change.response.build(change.rejection(request, refusal_of_own_topics(self._is_own)), version)
+        yield from Respond(InFlightRequest(response=header + body))
         return True
 
     def _read(self, change: TopicChange, api: Api, version: int, frame: bytearray) -> Value:
-        """Parse a request that may name one of the proxies' own topics. Raises ProtocolViolation."""
+        """Parse a request that may name one of the proxies' own topics. Raises SenderError."""
         body = memoryview(frame)[read_header(self._identity, api, version, frame).body_at :]
         return change.request.parse(body, version, MOST_ELEMENTS)
 
@@ -109,7 +107,7 @@ class TopicChangeHandler:
         ids = [topic for topic in topics if isinstance(topic, bytes)]
         names = self._shared.names
         while missing := names.missing(ids, self._shared.now_ms()):
-            yield from ResolveTopicNames(missing)
+            yield from ResolveNames(missing)
 
     def _name_of(self, topic: Topic) -> str | None:
         return topic if isinstance(topic, str) else self._shared.names.by_id.get(topic)

@@ -14,12 +14,10 @@ _LOOKED_INTO_BYTES = 65_536
 
 def trace_pause(trace: SessionTrace, side: str, reason: PauseReason, begins: bool) -> None:
     """Trace the start or the end of a pause."""
-    (trace.trace_reading_pause if begins else trace.trace_reading_resumption)(
-        side, reason.name.lower().replace("_", " ")
-    )
+    (trace.reading_paused if begins else trace.reading_resumed)(side, reason.name.lower().replace("_", " "))
 
 
-class RequestTracer:
+class TracedRequests:
     """Traces requests. Each request's trace may include the client id."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
@@ -33,15 +31,15 @@ class RequestTracer:
         """Trace the beginning of a request."""
         disposition = self._side.on_head(size, head)
         if len(head) < HEAD_BYTES or (api := APIS.get(read_request_head(head)[0])) is None:
-            self._trace.trace_token(size)
+            self._trace.token_received(size)
             return disposition
         api_key, version, correlation_id = read_request_head(head)
         self._header_version = api.request_header_version(version)
         self._begins = True
-        self._trace.trace_request_start(api_key, version, correlation_id, size)
+        self._trace.request_begun(api_key, version, correlation_id, size)
         return disposition
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         """Read the client id from the first bytes of a request."""
         if self._begins:
             self._begins = False
@@ -51,22 +49,22 @@ class RequestTracer:
                 client_id = None
             if client_id is not None:
                 self._identity.client_id = client_text(client_id)
-                self._trace.trace_client_identity(self._identity)
-        self._side.on_streamed_bytes(data)
+                self._trace.client_identified(self._identity)
+        self._side.on_pass(data)
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         """Reserve memory."""
-        self._side.on_memory_needed(more, size)
+        self._side.on_room(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
         """Trace a gathered request."""
         self._begins = False
         self._side.on_frame(frame)
-        self._trace.trace_client_identity(self._identity)
+        self._trace.client_identified(self._identity)
 
 
-class ResponseTracer:
-    """Traces unchanged responses. `ResponseDelivery` traces all other responses."""
+class TracedResponses:
+    """Traces unchanged responses. `Delivery` traces all other responses."""
 
     def __init__(self, side: FrameHandler, identity: ClientIdentity, trace: SessionTrace) -> None:
         self._side = side
@@ -80,18 +78,18 @@ class ResponseTracer:
         self._passing = size if disposition is Disposition.STREAM else None
         return disposition
 
-    def on_streamed_bytes(self, data: memoryview) -> None:
+    def on_pass(self, data: memoryview) -> None:
         """Trace an unchanged response."""
         size, self._passing = self._passing, None
         if size is not None:
-            self._trace.trace_response(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
-        self._side.on_streamed_bytes(data)
+            self._trace.response_sent(bytes(data[SIZE_BYTES : SIZE_BYTES + _LOOKED_INTO_BYTES]), size)
+        self._side.on_pass(data)
 
-    def on_memory_needed(self, more: int, size: int) -> None:
+    def on_room(self, more: int, size: int) -> None:
         """Reserve memory."""
-        self._side.on_memory_needed(more, size)
+        self._side.on_room(more, size)
 
     def on_frame(self, frame: bytearray) -> None:
         """Handle a gathered response."""
         self._side.on_frame(frame)
-        self._trace.trace_client_identity(self._identity)
+        self._trace.client_identified(self._identity)

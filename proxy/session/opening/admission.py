@@ -19,7 +19,7 @@ class Admission:
         self._of_address: Counter[str] = Counter()
         self._all = 0
 
-    def admit_connection(self, address: str) -> tuple[str, int] | None:
+    def enter(self, address: str) -> tuple[str, int] | None:
         """Admit a connection and return None. If it would exceed a limit, return that limit's key and value instead."""
         if self._all >= self.most:
             return CONNECTIONS, self.most
@@ -29,7 +29,7 @@ class Admission:
         self._of_address[address] += 1
         return None
 
-    def release_connection(self, address: str) -> None:
+    def leave(self, address: str) -> None:
         """Record the end of an admitted connection."""
         self._all -= 1
         self._of_address[address] -= 1
@@ -37,12 +37,12 @@ class Admission:
             del self._of_address[address]
 
 
-class AllowedCertificateNames:
+class AllowedNames:
     """Patterns for certificate names, of which at least one must match. The cost is linear in the number of names."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(NamePattern(pattern) for pattern in patterns)
 
-    def is_any_name_allowed(self, names: Iterable[str]) -> bool:
+    def match_any(self, names: Iterable[str]) -> bool:
         """Return whether a certificate with these names may connect. A certificate without names may not."""
         return any(pattern.matches(name) for name in names for pattern in self._patterns)

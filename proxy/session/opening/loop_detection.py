@@ -9,7 +9,7 @@ import secrets
 from struct import Struct
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.protocol.errors import UpstreamLeadsBackToProxy
+from sluicegate.protocol.errors import UpstreamIsThisProxy
 
 _HEAD = Struct(">hhi")
 _GREETING_VERSION = 0
@@ -19,7 +19,7 @@ Ends = tuple[str, str]
 """The source and the destination of a connection, as host:port."""
 
 
-def new_loop_detection_mark() -> int:
+def new_mark() -> int:
     """Create a correlation id for this proxy's own requests. All workers share it. Clients' ids start with 0 or 1."""
     return secrets.randbits(30) | 1 << 30
 
@@ -32,7 +32,7 @@ class LoopDetection:
         self._greeting = _HEAD.pack(ApiKey.API_VERSIONS, _GREETING_VERSION, mark)
         self._made: set[Ends] = set()
 
-    def remember_connection(self, ends: Ends) -> None:
+    def made(self, ends: Ends) -> None:
         """Record a connection to a broker that was opened."""
         self._made.add(_plain(ends))
 
@@ -43,11 +43,11 @@ class LoopDetection:
     def check(self, ends: Ends, head: bytes, listener: str) -> None:
         """Check the first request on an accepted connection. The client's address comes first in `ends`.
 
-        Raises UpstreamLeadsBackToProxy if the proxy itself opened the connection.
+        Raises UpstreamIsThisProxy if the proxy itself opened the connection.
         """
         if head == self._greeting or _plain(ends) in self._made:
             self.listener = listener
-            raise UpstreamLeadsBackToProxy(
+            raise UpstreamIsThisProxy(
                 f"upstream leads back to this proxy's own listener ({listener}): use the brokers' own addresses in "
                 f"upstream.bootstrap, in upstream.brokers and in the brokers' advertised.listeners"
             )

@@ -9,16 +9,11 @@ from typing import NamedTuple
 
 from sluicegate.protocol.errors import RETRIABLE_CODES, ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.records.record_batch import base_timestamp_of
+from sluicegate.protocol.records.record_batch import base_time_of
 from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, key_of
 from sluicegate.proxy.session.client.client_details import ClientDetails
-from sluicegate.proxy.session.produce.batch_outcome import (
-    BatchOutcome,
-    ReportedFinding,
-    RequestOutcome,
-    outcome_of_error_code,
-)
-from sluicegate.validation.broker_meters import broker_meter_marks_of
+from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding, RequestOutcome, outcome_of
+from sluicegate.validation.broker_meters import marks_of
 from sluicegate.validation.outcome import Change, Copies, Outcome, Waiver
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -66,7 +61,7 @@ class AwaitedBatches:
         self._version = request.version if converted_from is None else converted_from
         self._is_converted = converted_from is not None
         self._size = len(request.frame)
-        self._topics = tuple(topic.resolve_name(names) for topic in request.topics)
+        self._topics = tuple(topic.name_by(names) for topic in request.topics)
         self._sent_ms = sent_ms
         self._proxy_seconds = proxy_seconds
         self._awaited = [
@@ -103,7 +98,7 @@ def _settled(one: _Awaited, error: ClientError | None) -> BatchOutcome:
     if error.is_ours:
         outcome = _RESEND if code in _SENT_AGAIN else _REJECTED
     else:
-        outcome = outcome_of_error_code(code)
+        outcome = outcome_of(code)
         if outcome is _ACCEPTED and one.is_withheld:  # the partition's response is the response to the stand-in
             return one.batch._replace(outcome=_REJECTED)
     return one.batch._replace(outcome=outcome, error=code)
@@ -141,7 +136,7 @@ def _awaited(
         name,
         topic.topic_id,
         partition.index,
-        0 if place in validated.waived else validated.record_count_of(place),
+        0 if place in validated.waived else validated.records_of(place),
         size,
         findings=findings,
         changes=_changes(validated, place),
@@ -158,7 +153,7 @@ def _awaited(
 
 
 def _age(request: ProduceRequest, place: Place, now_ms: int) -> int | None:
-    base = base_timestamp_of(request.records(*place))
+    base = base_time_of(request.records(*place))
     return None if base is None else now_ms - base
 
 
@@ -171,7 +166,7 @@ def _findings(validated: ValidatedRequest, place: Place, most_records: int) -> t
         mode = Mode.QUARANTINE if place in validated.to_quarantine else Mode.REJECT
         one = _finding(validated, place, mode, rejected, most_records)
         is_listed = len(rejected.bad_records) >= rejected.bad_count
-        findings.append(one._replace(is_listed=is_listed, marks=broker_meter_marks_of(rejected, policy)))
+        findings.append(one._replace(is_listed=is_listed, marks=marks_of(rejected, policy)))
     is_copied = rejected is None and place in validated.to_quarantine
     for position, found in enumerate(validated.observed.get(place, ())):
         has_copies = is_copied and (position == 0 or bool(found.broken))
@@ -214,7 +209,7 @@ def _changes(validated: ValidatedRequest, place: Place) -> tuple[Change, ...]:
         changes.append(Change.MASKED)
     if place in validated.fixed:
         changes.append(Change.FIXED)
-    if validated.has_marked_records(place):
+    if validated.is_marked(place):
         changes.append(Change.MARKED)
     return tuple(changes)
 

@@ -16,7 +16,7 @@ from sluicegate.validation.verdict import Finding
 _STORED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 
 
-def outcome_of_error_code(code: int) -> Outcome:
+def outcome_of(code: int) -> Outcome:
     """Return the outcome of a batch to which a broker responds with this error code."""
     if code in _STORED:
         return Outcome.ACCEPTED

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.validation.ordinary import OrdinaryRequests
 
 
-class InternalErrorAction(Enum):
+class OnInternalError(Enum):
     """How to handle a request after an internal error in the proxy."""
 
     CLOSE = "close"
@@ -33,10 +33,10 @@ class InternalErrorAction(Enum):
     """Forward the request unchanged."""
 
 
-class ClusterTopicSettings(Protocol):
+class Settings(Protocol):
     """The cluster's topic settings."""
 
-    def pending_settings_future(self, topics: Iterable[str], /) -> CompletionFuture | None:
+    def settings_pending(self, topics: Iterable[str], /) -> CompletionFuture | None:
         """Return None if these topics can be validated now.
 
         Otherwise return a future that is done within a time limit and never fails.
@@ -55,20 +55,18 @@ class DeadLetterSink(Protocol):
         """
 
 
-class BatchOutcomeSink(Protocol):
+class Validations(Protocol):
     """Receives every batch's outcome. Never blocks and never fails."""
 
     def settled(self, request: RequestOutcome, /) -> None:
         """Called when the outcome of a Produce request on the slow path is known."""
 
-    def count_unaccepted_batch(
-        self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /
-    ) -> None:
+    def not_accepted(self, client_id: str | None, holder: str, topic: str | None, outcome: Outcome, /) -> None:
         """Called when the broker has rejected a valid batch of the fast path. `holder` is explained
         at ClientDetails.
         """
 
-    def report_failed_quarantine(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
+    def not_quarantined(self, identity: ClientIdentity, letters: DeadLetters, reason: str, /) -> None:
         """Called when a batch's bad records were not stored and its client was told to retry."""
 
 
@@ -89,11 +87,11 @@ class ProduceDependencies:
     rules: RulesInForce
     policy_memo: PolicyMemo
     names: TopicNames
-    settings: ClusterTopicSettings | None
+    settings: Settings | None
     scheduler: Scheduler
     ordinary: "OrdinaryRequests | None"
     rewriter: ResponseRewriter
-    validations: BatchOutcomeSink
+    validations: Validations
     broker_errors: BrokerErrorSink
     dead_letters: DeadLetterSink | None
     counts: SessionCounts
@@ -103,5 +101,5 @@ class ProduceDependencies:
     max_event_records: int
     own_topics: frozenset[str] = frozenset()
     topic_settings: TopicSettings | None = None
-    on_internal_error: InternalErrorAction = InternalErrorAction.CLOSE
+    on_internal_error: OnInternalError = OnInternalError.CLOSE
     background: BackgroundThread = field(default_factory=BackgroundThread)

@@ -9,47 +9,47 @@ from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.dispatch import Dispatch
 from sluicegate.proxy.responses.older_responses import OlderResponse
-from sluicegate.proxy.responses.produce_responses import max_response_entries
-from sluicegate.proxy.responses.topic_names import metadata_request_for_topic_ids, names_in
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.responses.produce_responses import most_entries
+from sluicegate.proxy.responses.topic_names import metadata_request, names_in
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Effect
-from sluicegate.proxy.session.forwarding import RequestForwarder
+from sluicegate.proxy.session.forwarding import Forwarding
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
 from sluicegate.proxy.session.produce.effects import (
-    AllowFastPath,
-    AskBrokerAboutPartitions,
+    AskBroker,
     AwaitEarlierResponses,
     AwaitQuotaTurn,
+    AwaitSettings,
     AwaitTopicQuotas,
-    AwaitTopicSettings,
     ChargeRequest,
     ChargeTopics,
-    CloseAfterEarlierResponses,
-    CloseWithoutResponse,
+    CloseInTurn,
+    CloseUnanswered,
     ExpectResponse,
-    ForwardRequest,
-    ForwardUnchanged,
-    RecordRequestTime,
-    RecordStoredTimes,
+    Forward,
+    ForwardAsItCame,
+    LearnStoredTimes,
     ReleaseMemory,
-    ReportBatchOutcomes,
     ReportBrokerErrors,
-    ReportUnstoredRecords,
-    ReportUnvalidatedRequest,
-    ResolveTopicNames,
-    SendResponse,
+    ReportNotStored,
+    ReportUnvalidated,
+    ResolveNames,
+    Respond,
+    Settle,
     StoreBadRecords,
-    ValidateRequest,
+    TeachFastPath,
+    TimeRequest,
+    Validate,
 )
 from sluicegate.proxy.session.produce.response_handler import ForwardedRequest, ProduceResponseHandler
 from sluicegate.proxy.session.produce.response_memory import ResponseMemory
-from sluicegate.proxy.session.produce.stored_times import StoredBatchTimes
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.produce.thread_validation import ValidationInThread
 from sluicegate.proxy.session.quotas.shares import TopicShares, Wake
-from sluicegate.proxy.session.request_runner import PendingResult, Resume, run_without_waiting
+from sluicegate.proxy.session.request_runner import Resume, Wait, run_at_once
 from sluicegate.validation.produce.request import VALID_ACKS
 
 _OUR_CORRELATION_ID = -1
@@ -61,21 +61,21 @@ class SessionQuotas(Protocol):
 
     def take(self, size: int) -> None: ...
 
-    def charge_topic_quotas(self, shares: TopicShares) -> None: ...
+    def charge_topics(self, shares: TopicShares) -> None: ...
 
-    def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
+    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest: ...
 
     def wait_for_turn(self, wake: Wake) -> None: ...
 
-    def wait_for_topic_quotas(self, shares: TopicShares, size: int, wake: Wake) -> None: ...
+    def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None: ...
 
 
-class ResponseQueue(Protocol):
+class Responses(Protocol):
     """Queues the proxy's own responses in order."""
 
-    def respond_in_turn(self, in_flight: InFlightRequest) -> None: ...
+    def in_turn(self, in_flight: InFlightRequest) -> None: ...
 
-    def close_after_earlier_responses(self, reason: str) -> None: ...
+    def close_in_turn(self, reason: str) -> None: ...
 
 
 class ProduceEffects:
@@ -85,11 +85,11 @@ class ProduceEffects:
         self,
         shared: ProduceDependencies,
         identity: ClientIdentity,
-        account: FairShareAccount,
+        account: Account,
         quotas: SessionQuotas,
-        forwarding: RequestForwarder,
-        responses: ResponseQueue,
-        stored_times: StoredBatchTimes,
+        forwarding: Forwarding,
+        responses: Responses,
+        stored_times: StoredTimes,
         kept: ResponseMemory,
         response_handler: ProduceResponseHandler,
         report_unvalidated: Callable[[BaseException], None],
@@ -110,91 +110,90 @@ class ProduceEffects:
         """Perform an effect, as `sluicegate.proxy.session.request_runner.Perform` describes."""
         return _PERFORM[type(effect)](self, effect)
 
-    def _wait_for_turn(self, _effect: AwaitQuotaTurn) -> PendingResult:
-        return PendingResult(PauseReason.QUOTA_QUEUE, lambda resume: self._quotas.wait_for_turn(partial(resume, None)))
+    def _wait_for_turn(self, _effect: AwaitQuotaTurn) -> Wait:
+        return Wait(PauseReason.QUOTA_QUEUE, lambda resume: self._quotas.wait_for_turn(partial(resume, None)))
 
-    def _wait_for_topics(self, effect: AwaitTopicQuotas) -> PendingResult:
+    def _wait_for_topics(self, effect: AwaitTopicQuotas) -> Wait:
         def ask(resume: Resume) -> None:
-            self._quotas.wait_for_topic_quotas(effect.shares, effect.size, partial(resume, None))
+            self._quotas.wait_for_topics(effect.shares, effect.size, partial(resume, None))
 
-        return PendingResult(PauseReason.QUOTA_QUEUE, ask)
+        return Wait(PauseReason.QUOTA_QUEUE, ask)
 
-    def _resolve_names(self, effect: ResolveTopicNames) -> PendingResult:
+    def _resolve_names(self, effect: ResolveNames) -> Wait:
         """Ask the broker for topic names. The broker's response arrives before its response to the Produce request."""
         names, topic_ids = self._shared.names, effect.topic_ids
 
         def ask(resume: Resume) -> None:
             def responded(frame: bytearray) -> None:
                 names.learn(names_in(frame))
-                names.record_requested_ids(topic_ids, self._shared.now_ms())
+                names.note_requested(topic_ids, self._shared.now_ms())
                 resume(None)
 
-            self._forwarding.forward_frame(
-                metadata_request_for_topic_ids(topic_ids, _OUR_CORRELATION_ID),
-                InFlightRequest(_OUR_CORRELATION_ID, responded),
+            self._forwarding.frame(
+                metadata_request(topic_ids, _OUR_CORRELATION_ID), InFlightRequest(_OUR_CORRELATION_ID, responded)
             )
 
-        return PendingResult(PauseReason.TOPIC_NAMES, ask)
+        return Wait(PauseReason.TOPIC_NAMES, ask)
 
-    def _settings_known(self, effect: AwaitTopicSettings) -> PendingResult | None:
+    def _settings_known(self, effect: AwaitSettings) -> Wait | None:
         settings = self._shared.settings
-        reached = None if settings is None else settings.pending_settings_future(effect.topics)
-        return None if reached is None else PendingResult(PauseReason.SETTINGS, reached.add_done_callback)
+        reached = None if settings is None else settings.settings_pending(effect.topics)
+        return None if reached is None else Wait(PauseReason.SETTINGS, reached.add_done_callback)
 
-    def _validate(self, effect: ValidateRequest) -> Dispatch | PendingResult:
+    def _validate(self, effect: Validate) -> Dispatch | Wait:
         dispatch = self._shared.scheduler.validate(effect.request, effect.client, self._stored_times.previous)
         if dispatch is not None:
             return dispatch
         in_thread = ValidationInThread(self._shared, effect, self._account, self._stored_times)
-        return PendingResult(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
+        return Wait(PauseReason.VALIDATING, in_thread.ask, in_thread.abandon)
 
-    def _earlier_responses(self, _effect: AwaitEarlierResponses) -> PendingResult:
-        return PendingResult(PauseReason.STORED_TIMES, self._stored_times.call_when_settled)
+    def _earlier_responses(self, _effect: AwaitEarlierResponses) -> Wait:
+        return Wait(PauseReason.STORED_TIMES, self._stored_times.when_settled)
 
-    def _ask_broker(self, effect: AskBrokerAboutPartitions[Any]) -> PendingResult:
+    def _ask_broker(self, effect: AskBroker[Any]) -> Wait:
         def ask(resume: Resume) -> None:
             def responded(frame: bytearray) -> None:
                 resume(effect.read(frame))
 
-            self._forwarding.forward_parts(effect.parts, (InFlightRequest(effect.correlation_id, responded),))
+            self._forwarding.parts(effect.parts, (InFlightRequest(effect.correlation_id, responded),))
 
-        return PendingResult(PauseReason.QUARANTINING, ask)
+        return Wait(PauseReason.QUARANTINING, ask)
 
-    def _quarantine(self, effect: StoreBadRecords) -> PendingResult:
+    def _quarantine(self, effect: StoreBadRecords) -> Wait:
         sink = self._shared.dead_letters
         assert sink is not None  # a rulebook with quarantine always has a sink
-        return PendingResult(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
+        return Wait(PauseReason.QUARANTINING, partial(sink.write, self._identity, effect.letters))
 
-    def _forward_as_it_came(self, effect: ForwardUnchanged) -> None:
-        self._forwarding.forward_produce_request(effect.frame, effect.in_flight)
+    def _forward_as_it_came(self, effect: ForwardAsItCame) -> None:
+        self._forwarding.produce(effect.frame, effect.in_flight)
 
-    def _forward(self, effect: ForwardRequest) -> None:
-        self._forwarding.forward_parts(effect.parts, effect.in_flight, effect.before)
+    def _forward(self, effect: Forward) -> None:
+        self._forwarding.parts(effect.parts, effect.in_flight, effect.before)
 
-    def _respond(self, effect: SendResponse) -> None:
-        self._responses.respond_in_turn(effect.in_flight)
+    def _respond(self, effect: Respond) -> None:
+        self._responses.in_turn(effect.in_flight)
 
-    def _close_in_turn(self, effect: CloseAfterEarlierResponses) -> None:
-        self._responses.close_after_earlier_responses(effect.reason)
+    def _close_in_turn(self, effect: CloseInTurn) -> None:
+        self._responses.close_in_turn(effect.reason)
 
-    def _close_unanswered(self, _effect: CloseWithoutResponse) -> None:
+    def _close_unanswered(self, _effect: CloseUnanswered) -> None:
         self._shared.counts.acks_0_closed += 1
-        self._responses.close_after_earlier_responses("a rejection for which acks=0 leaves no response")
+        self._responses.close_in_turn("a rejection for which acks=0 leaves no response")
 
     def _charge_request(self, effect: ChargeRequest) -> None:
         self._shared.counts.slow_requests["Produce"] += 1
         self._quotas.take(effect.size)
 
     def _charge_topics(self, effect: ChargeTopics) -> None:
-        self._quotas.charge_topic_quotas(effect.shares)
+        self._quotas.charge_topics(effect.shares)
 
-    def _teach_fast_path(self, effect: AllowFastPath) -> None:
+    def _teach_fast_path(self, effect: TeachFastPath) -> None:
         shared, request = self._shared, effect.request
         if shared.ordinary is None or request.acks not in VALID_ACKS:
             return
-        policy_of = shared.policy_memo.policies_in_rulebook(shared.rules.rulebook)
+        policy_of = shared.policy_memo.policies_by(shared.rules.rulebook)
         for topic in request.topics:
-            name = topic.resolve_name(shared.names.by_id)
+            name = topic.name_by(shared.names.by_id)
             if name is not None and is_legal_topic_name(name):
                 key = topic.topic_id if topic.topic_id is not None else name.encode()
                 policy = policy_of(name).ordinary
@@ -206,78 +205,78 @@ class ProduceEffects:
         forwarded = ForwardedRequest(
             effect.batches,
             dispatch.stand_in_request,
-            self._stored_times.expected_times_of(request, dispatch.validated),
+            self._stored_times.expect(request, dispatch.validated),
             request.version,
             request.acks,
-            max_response_entries(request),
+            most_entries(request),
             self._shared.clock.now(),
         )
         self._kept.keep(forwarded.kept_bytes)
         in_flight = InFlightRequest(effect.correlation_id, partial(self._handle_response, forwarded))
         in_flight.ended = partial(self._end_without_response, forwarded)
-        in_flight = self._quotas.add_throttle_time(in_flight, request.version)
+        in_flight = self._quotas.with_throttle(in_flight, request.version)
         if dispatch.conversion is not None and in_flight.finish is not None:
             older = OlderResponse(dispatch.conversion)
-            in_flight.set_response_finisher(partial(_finish_older, older, in_flight.finish))
+            in_flight.finish_with(partial(_finish_older, older, in_flight.finish))
         return in_flight
 
     def _handle_response(self, forwarded: ForwardedRequest, frame: bytearray) -> Parts:
-        return run_without_waiting(self._response_handler.handle(forwarded, frame), self.perform)
+        return run_at_once(self._response_handler.handle(forwarded, frame), self.perform)
 
     def _end_without_response(self, forwarded: ForwardedRequest) -> None:
-        run_without_waiting(self._response_handler.end(forwarded), self.perform)
+        run_at_once(self._response_handler.end(forwarded), self.perform)
 
     def _report_broker_errors(self, effect: ReportBrokerErrors) -> None:
         for code in effect.codes:
-            self._shared.broker_errors.count_broker_error(self._identity, _PRODUCE, code)
+            self._shared.broker_errors.broker_error(self._identity, _PRODUCE, code)
 
     def _release_memory(self, effect: ReleaseMemory) -> None:
         self._kept.release(effect.size)
 
-    def _learn_stored_times(self, effect: RecordStoredTimes) -> None:
+    def _learn_stored_times(self, effect: LearnStoredTimes) -> None:
         self._stored_times.learn_from_response(effect.times, effect.errors)
 
-    def _settle(self, effect: ReportBatchOutcomes) -> None:
+    def _settle(self, effect: Settle) -> None:
         self._shared.validations.settled(effect.outcome)
 
-    def _report_not_stored(self, effect: ReportUnstoredRecords) -> None:
-        self._shared.validations.report_failed_quarantine(self._identity, effect.letters, effect.reason)
+    def _report_not_stored(self, effect: ReportNotStored) -> None:
+        self._shared.validations.not_quarantined(self._identity, effect.letters, effect.reason)
 
-    def _report_error(self, effect: ReportUnvalidatedRequest) -> None:
+    def _report_error(self, effect: ReportUnvalidated) -> None:
         self._report_unvalidated(effect.error)
 
-    def _time_request(self, effect: RecordRequestTime) -> None:
-        self._shared.clock.record_sent_request(_PRODUCE, effect.arrived, effect.in_flight)
+    def _time_request(self, effect: TimeRequest) -> None:
+        self._shared.clock.sent(_PRODUCE, effect.arrived, effect.in_flight)
 
 
 def _finish_older(older: OlderResponse, finish: Finish, frame: bytearray) -> Parts | None:
-    parts = finish(older.report_empty_partitions_as_stored(frame))
+    parts = finish(older.with_successes(frame))
     return None if parts is None else older.for_client(parts)
 
 
 _PERFORM: dict[type, Callable[[ProduceEffects, Any], object]] = {
     AwaitQuotaTurn: ProduceEffects._wait_for_turn,
     AwaitTopicQuotas: ProduceEffects._wait_for_topics,
-    ResolveTopicNames: ProduceEffects._resolve_names,
-    AwaitTopicSettings: ProduceEffects._settings_known,
-    ValidateRequest: ProduceEffects._validate,
+    ResolveNames: ProduceEffects._resolve_names,
+    AwaitSettings: ProduceEffects._settings_known,
+    Validate: ProduceEffects._validate,
     AwaitEarlierResponses: ProduceEffects._earlier_responses,
-    AskBrokerAboutPartitions: ProduceEffects._ask_broker,
+    AskBroker: ProduceEffects._ask_broker,
     StoreBadRecords: ProduceEffects._quarantine,
-    ForwardUnchanged: ProduceEffects._forward_as_it_came,
-    ForwardRequest: ProduceEffects._forward,
-    SendResponse: ProduceEffects._respond,
-    CloseAfterEarlierResponses: ProduceEffects._close_in_turn,
-    CloseWithoutResponse: ProduceEffects._close_unanswered,
+    ForwardAsItCame: ProduceEffects._forward_as_it_came,
+    Forward: ProduceEffects._forward,
+    Respond: ProduceEffects._respond,
+    CloseInTurn: ProduceEffects._close_in_turn,
+    CloseUnanswered: ProduceEffects._close_unanswered,
     ChargeRequest: ProduceEffects._charge_request,
     ChargeTopics: ProduceEffects._charge_topics,
-    AllowFastPath: ProduceEffects._teach_fast_path,
+    TeachFastPath: ProduceEffects._teach_fast_path,
     ExpectResponse: ProduceEffects._expect_response,
     ReportBrokerErrors: ProduceEffects._report_broker_errors,
     ReleaseMemory: ProduceEffects._release_memory,
-    RecordStoredTimes: ProduceEffects._learn_stored_times,
-    ReportBatchOutcomes: ProduceEffects._settle,
-    ReportUnstoredRecords: ProduceEffects._report_not_stored,
-    ReportUnvalidatedRequest: ProduceEffects._report_error,
-    RecordRequestTime: ProduceEffects._time_request,
+    LearnStoredTimes: ProduceEffects._learn_stored_times,
+    Settle: ProduceEffects._settle,
+    ReportNotStored: ProduceEffects._report_not_stored,
+    ReportUnvalidated: ProduceEffects._report_error,
+    TimeRequest: ProduceEffects._time_request,
 }

@@ -39,21 +39,21 @@ class AwaitTopicQuotas(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ResolveTopicNames(Effect[None]):
+class ResolveNames(Effect[None]):
     """Ask the broker, over this connection, for the names of unknown topic ids."""
 
     topic_ids: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitTopicSettings(Effect[None]):
+class AwaitSettings(Effect[None]):
     """Wait until the cluster's settings for these topics are known. Do not wait if the proxy does not read settings."""
 
     topics: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class ValidateRequest(Effect[Dispatch | None]):
+class Validate(Effect[Dispatch | None]):
     """Validate a request on the event loop or in a thread.
 
     The result is a Dispatch, or None if the validation was abandoned. Raises PreviousTimeInFlight and internal errors.
@@ -72,7 +72,7 @@ class AwaitEarlierResponses(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class AskBrokerAboutPartitions(Effect[T]):
+class AskBroker(Effect[T]):
     """Ask the broker about the partitions of bad records.
 
     `read` creates the result from the broker's response. If the response is malformed, the broker has violated the
@@ -92,7 +92,7 @@ class StoreBadRecords(Effect[Failures]):
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardUnchanged(Effect[None]):
+class ForwardAsItCame(Effect[None]):
     """Send the broker a request unchanged. `in_flight` is None if the request gets no response (acks=0)."""
 
     frame: bytearray
@@ -100,7 +100,7 @@ class ForwardUnchanged(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ForwardRequest(Effect[None]):
+class Forward(Effect[None]):
     """Send the broker a changed request after the frames in `before`, and expect the responses to `in_flight`."""
 
     parts: Parts
@@ -109,21 +109,21 @@ class ForwardRequest(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class SendResponse(Effect[None]):
+class Respond(Effect[None]):
     """Send the client the proxy's own response in its turn."""
 
     in_flight: InFlightRequest
 
 
 @dataclass(frozen=True, slots=True)
-class CloseAfterEarlierResponses(Effect[None]):
+class CloseInTurn(Effect[None]):
     """Close the connection after the responses to all earlier requests. The trace contains `reason`."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class CloseWithoutResponse(Effect[None]):
+class CloseUnanswered(Effect[None]):
     """Count a rejection of which the client is not informed (acks=0), and close the connection in its turn."""
 
 
@@ -142,7 +142,7 @@ class ChargeTopics(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class AllowFastPath(Effect[None]):
+class TeachFastPath(Effect[None]):
     """Let later requests for the topics of a valid request use the fast path."""
 
     request: ProduceRequest
@@ -176,7 +176,7 @@ class ReleaseMemory(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStoredTimes(Effect[None]):
+class LearnStoredTimes(Effect[None]):
     """Store the times of the batches that the broker has stored.
 
     `errors` contains the client's error for each partition.
@@ -187,14 +187,14 @@ class RecordStoredTimes(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportBatchOutcomes(Effect[None]):
+class Settle(Effect[None]):
     """Report the outcome of a request's batches."""
 
     outcome: RequestOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class ReportUnstoredRecords(Effect[None]):
+class ReportNotStored(Effect[None]):
     """Report bad records that could not be written."""
 
     letters: DeadLetters
@@ -202,14 +202,14 @@ class ReportUnstoredRecords(Effect[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReportUnvalidatedRequest(Effect[None]):
+class ReportUnvalidated(Effect[None]):
     """Report an internal error that caused a request to be forwarded unvalidated."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
-class RecordRequestTime(Effect[None]):
+class TimeRequest(Effect[None]):
     """Time a request that was complete at `arrived` (s) and is forwarded now.
 
     `in_flight` is None if it gets no response.

@@ -12,8 +12,8 @@ from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.batch_outcome import outcome_of_error_code
-from sluicegate.proxy.session.produce.dependencies import BatchOutcomeSink
+from sluicegate.proxy.session.produce.batch_outcome import outcome_of
+from sluicegate.proxy.session.produce.dependencies import Validations
 from sluicegate.proxy.session.reports import BrokerErrorSink
 from sluicegate.validation.outcome import Outcome
 
@@ -24,14 +24,14 @@ _PRODUCE = ApiKey.PRODUCE.value
 _MAX_ENTRIES = 10_000  # the fast path accepts no request with more topics or partitions
 
 
-class FastPathOutcomes:
+class FastOutcomes:
     """The outcomes of batches on one session's fast path. `names` maps topic ids to topic names."""
 
     def __init__(
         self,
         identity: ClientIdentity,
         names: Mapping[bytes, str],
-        validations: BatchOutcomeSink,
+        validations: Validations,
         broker_errors: BrokerErrorSink,
     ) -> None:
         self._identity = identity
@@ -45,7 +45,7 @@ class FastPathOutcomes:
         try:
             response = walk_produce_response(frame, version, produce_body_at(frame, version), _MAX_ENTRIES)
         except MalformedMessage:
-            self.count_batches_without_response(in_flight)
+            self.unanswered(in_flight)
             return
         sender = in_flight.sender
         tallies: dict[str | None, BatchTally] = {}
@@ -58,24 +58,24 @@ class FastPathOutcomes:
             if left[name] == 0:
                 continue  # this topic is not validated
             left[name] -= 1
-            outcome = outcome_of_error_code(entry.code)
+            outcome = outcome_of(entry.code)
             if outcome is Outcome.ACCEPTED:
                 sender.accept(1)
                 tallies[name].accept(1)
             else:
-                self._validations.count_unaccepted_batch(sender.name, sender.holder, name, outcome)
+                self._validations.not_accepted(sender.name, sender.holder, name, outcome)
         for name, batches in left.items():
             if batches:
-                sender.count_without_response(batches)
-                tallies[name].count_without_response(batches)
+                sender.leave_unknown(batches)
+                tallies[name].leave_unknown(batches)
         for code in {entry.code for entry in response.entries} - {ErrorCode.NONE}:
-            self._broker_errors.count_broker_error(self._identity, _PRODUCE, code)
+            self._broker_errors.broker_error(self._identity, _PRODUCE, code)
 
-    def count_batches_without_response(self, in_flight: InFlightRequest) -> None:
+    def unanswered(self, in_flight: InFlightRequest) -> None:
         """Count the batches of a request that gets no response."""
-        in_flight.sender.count_without_response(in_flight.batches)
+        in_flight.sender.leave_unknown(in_flight.batches)
         for tally, batches in _shares_of(in_flight):
-            tally.count_without_response(batches)
+            tally.leave_unknown(batches)
 
 
 def _shares_of(in_flight: InFlightRequest) -> "list[tuple[BatchTally, int]]":

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from sluicegate.protocol.framing import Parts, build_frame
-from sluicegate.protocol.log_start_request import build_log_start_request, log_start_offsets_in
+from sluicegate.protocol.framing import Parts, frame_of
+from sluicegate.protocol.log_start_request import log_start_request, log_starts_in
 from sluicegate.protocol.topic_name import is_legal_topic_name
 from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.session.in_flight import InFlightRequest
@@ -16,7 +16,7 @@ from sluicegate.proxy.session.in_flight import InFlightRequest
 _OUR_CORRELATION_ID = -1
 
 
-class LogStartQuery(NamedTuple):
+class LogStartRequest(NamedTuple):
     """A query for log start offsets.
 
     It consists of complete frames to send before the Produce request, and the request in flight. Both are empty if no
@@ -27,10 +27,10 @@ class LogStartQuery(NamedTuple):
     in_flight: tuple[InFlightRequest, ...]
 
 
-_ASKED_ALREADY = LogStartQuery((), ())
+_ASKED_ALREADY = LogStartRequest((), ())
 
 
-class LogStartQueries:
+class LogStartRequests:
     """One session's queries. `names` maps topic ids to topic names, and `now_ms` returns the proxy's time."""
 
     def __init__(self, names: Mapping[bytes, str], now_ms: Callable[[], int]) -> None:
@@ -38,7 +38,7 @@ class LogStartQueries:
         self._now_ms = now_ms
         self._waiting: dict[PartitionKey, list[StandInRequest]] = {}
 
-    def query_for_stand_ins(self, stand_in_request: StandInRequest) -> LogStartQuery:
+    def about(self, stand_in_request: StandInRequest) -> LogStartRequest:
         """Return the frames to send directly before the Produce request, so that the response to the query arrives
         first.
         """
@@ -57,14 +57,14 @@ class LogStartQueries:
         if not named:
             return _ASKED_ALREADY
         awaits = InFlightRequest(_OUR_CORRELATION_ID, partial(self._responded, named))
-        return LogStartQuery((build_frame(build_log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
+        return LogStartRequest((frame_of(log_start_request(partitions, _OUR_CORRELATION_ID)),), (awaits,))
 
     def end(self) -> None:
         """Clean up at the end of the session."""
         self._waiting.clear()
 
     def _responded(self, named: Mapping[tuple[str, int], PartitionKey], response: bytearray) -> None:
-        starts = log_start_offsets_in(response, len(named))
+        starts = log_starts_in(response, len(named))
         now_ms = self._now_ms()
         for place, partition_key in named.items():
             waiting = self._waiting.pop(partition_key)

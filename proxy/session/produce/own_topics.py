@@ -18,7 +18,7 @@ _OF_OTHERS = (
 )
 
 
-def reject_own_topics(
+def refused_request(
     request: ProduceRequest, own_topics: Set[str], names: Mapping[bytes, str], now_ms: int
 ) -> ValidatedRequest:
     """Return the rejections for a request that names one of `own_topics`. `names` maps topic ids to topic names."""
@@ -27,7 +27,7 @@ def reject_own_topics(
     own = _rejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, _MESSAGE)
     others = _rejected(ErrorCode.REQUEST_TIMED_OUT, _OF_OTHERS)
     for t, topic in enumerate(request.topics):
-        rejected = own if topic.resolve_name(names) in own_topics else others
+        rejected = own if topic.name_by(names) in own_topics else others
         for p in range(len(topic.partitions)):
             validated.reject((t, p), rejected, basis)
     return validated

@@ -19,12 +19,12 @@ from sluicegate.proxy.responses.produce_responses import (
     PartitionKey,
     StandInRequest,
     is_transactional,
-    partition_key_at,
+    partition_at,
 )
-from sluicegate.proxy.responses.stand_ins import request_to_probe_partitions
+from sluicegate.proxy.responses.stand_ins import probe_request
 from sluicegate.proxy.responses.topic_names import TopicNames
 from sluicegate.proxy.session.effect import Steps
-from sluicegate.proxy.session.produce.effects import AskBrokerAboutPartitions, ReportUnstoredRecords, StoreBadRecords
+from sluicegate.proxy.session.produce.effects import AskBroker, ReportNotStored, StoreBadRecords
 from sluicegate.validation.validated_request import Place
 
 _BROKER_FIRST = "the broker itself would reject the batch"
@@ -32,7 +32,7 @@ _BROKER_FIRST = "the broker itself would reject the batch"
 _MOST_PROVEN = MOST_ALONE
 
 
-class WriteAuthorizedPartitions:
+class ProvenPartitions:
     """The partitions for which the client's permission is confirmed, by acks.
 
     For such a partition the broker rejected only the stand-in. Each entry contains the time in ms.
@@ -54,10 +54,10 @@ class WriteAuthorizedPartitions:
         self._names.learn((None, topic) for topic in stand_in_request.proven_topics)
 
 
-class RecordQuarantiner:
+class Quarantining:
     """Quarantines the bad records in one session's requests."""
 
-    def __init__(self, now_ms: Callable[[], int], proven: WriteAuthorizedPartitions) -> None:
+    def __init__(self, now_ms: Callable[[], int], proven: ProvenPartitions) -> None:
         self._now_ms = now_ms
         self._proven = proven
 
@@ -65,7 +65,7 @@ class RecordQuarantiner:
         """Probe the broker if necessary, then store all records that the client may write."""
         stand_in_request = dispatch.stand_in_request
         assert stand_in_request is not None
-        partition_keys = {each.place: partition_key_at(request, each.place) for each in dispatch.dead_letters}
+        partition_keys = {each.place: partition_at(request, each.place) for each in dispatch.dead_letters}
         to_probe = {
             partition_key
             for place, partition_key in partition_keys.items()
@@ -73,11 +73,9 @@ class RecordQuarantiner:
         }
         unproven: set[PartitionKey] = set()
         if to_probe:
-            probe = request_to_probe_partitions(request, stand_in_request.stand_ins)
+            probe = probe_request(request, stand_in_request.stand_ins)
             unproven = to_probe - (
-                yield from AskBrokerAboutPartitions(
-                    probe, correlation_id, partial(self._read, request, stand_in_request)
-                )
+                yield from AskBroker(probe, correlation_id, partial(self._read, request, stand_in_request))
             )
         letters, unwritten = [], {}
         for each in dispatch.dead_letters:
@@ -93,7 +91,7 @@ class RecordQuarantiner:
         for each in letters:
             if each.place in failures:
                 _quarantine_failed(stand_in_request, partition_keys, each, failures[each.place])
-                yield from ReportUnstoredRecords(each, failures[each.place])
+                yield from ReportNotStored(each, failures[each.place])
         dispatch.validated.quarantined = frozenset(each.place for each in letters) - failures.keys()
         dispatch.validated.to_retry = failures | unwritten
         dispatch.dead_letters = ()  # frees their memory while the broker responds
@@ -116,7 +114,7 @@ class RecordQuarantiner:
 def _quarantine_failed(
     stand_in_request: StandInRequest, partition_keys: Mapping[Place, PartitionKey], letters: DeadLetters, reason: str
 ) -> None:
-    stand_in_request.reject_after_failed_quarantine(
+    stand_in_request.quarantine_failed(
         letters.place,
         partition_keys[letters.place],
         f"The batch for {letters.source}-{letters.partition} has bad records, which could not be written to "

@@ -1,7 +1,7 @@
 """Handles a broker's response to a Produce request and determines the outcome of the request's batches.
 
 The handler is a generator without I/O, like the handler of the request (`sluicegate.proxy.session.produce.handler`).
-None of its effects waits, so `run_without_waiting` performs them within the call that delivers the response.
+None of its effects waits, so `run_at_once` performs them within the call that delivers the response.
 """
 
 from typing import NamedTuple
@@ -9,23 +9,13 @@ from typing import NamedTuple
 from sluicegate.protocol.errors import ErrorCode, MalformedMessage
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_response import produce_body_at, walk_produce_response
-from sluicegate.proxy.responses.produce_responses import (
-    ClientError,
-    PartitionKey,
-    StandInRequest,
-    rewritten_response_tail,
-)
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, StandInRequest, client_tail
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
-from sluicegate.proxy.session.produce.effects import (
-    RecordStoredTimes,
-    ReleaseMemory,
-    ReportBatchOutcomes,
-    ReportBrokerErrors,
-)
-from sluicegate.proxy.session.produce.quarantining import WriteAuthorizedPartitions
+from sluicegate.proxy.session.produce.effects import LearnStoredTimes, ReleaseMemory, ReportBrokerErrors, Settle
+from sluicegate.proxy.session.produce.quarantining import ProvenPartitions
 from sluicegate.proxy.session.produce.stored_times import ExpectedTimes
 from sluicegate.proxy.session.request_clock import RequestClock
 
@@ -41,7 +31,7 @@ class ForwardedRequest(NamedTuple):
     times: ExpectedTimes
     version: int
     acks: int
-    max_response_entries: int
+    most_entries: int
     sent: float
 
     @property
@@ -54,11 +44,7 @@ class ProduceResponseHandler:
     """Handles the responses to one session's Produce requests."""
 
     def __init__(
-        self,
-        rewriter: ResponseRewriter,
-        clock: RequestClock,
-        identity: ClientIdentity,
-        proven: WriteAuthorizedPartitions,
+        self, rewriter: ResponseRewriter, clock: RequestClock, identity: ClientIdentity, proven: ProvenPartitions
     ) -> None:
         self._rewriter = rewriter
         self._clock = clock
@@ -69,9 +55,7 @@ class ProduceResponseHandler:
         """Convert the broker's response into the client's response. Raises MalformedMessage."""
         version, stand_in_request, client_id = forwarded.version, forwarded.stand_in_request, self._identity.client_id
         try:
-            response = walk_produce_response(
-                frame, version, produce_body_at(frame, version), forwarded.max_response_entries
-            )
+            response = walk_produce_response(frame, version, produce_body_at(frame, version), forwarded.most_entries)
             if stand_in_request is not None:
                 parts = stand_in_request.merged(response, self._rewriter, client_id)
                 errors = stand_in_request.client_errors
@@ -79,7 +63,7 @@ class ProduceResponseHandler:
                 errors = {
                     PartitionKey(entry.topic, entry.index): ClientError(entry.code, False) for entry in response.entries
                 }
-                parts = response.response_with_entries({}, rewritten_response_tail(response, self._rewriter, client_id))
+                parts = response.with_entries({}, client_tail(response, self._rewriter, client_id))
         except MalformedMessage:
             yield from self.end(forwarded)
             raise
@@ -89,11 +73,11 @@ class ProduceResponseHandler:
         if stand_in_request is not None:
             self._proven.learn(stand_in_request, forwarded.acks)
         yield from ReleaseMemory(forwarded.kept_bytes)
-        yield from ReportBatchOutcomes(forwarded.batches.settled(errors, self._clock.now() - forwarded.sent))
-        yield from RecordStoredTimes(forwarded.times, errors)
+        yield from Settle(forwarded.batches.settled(errors, self._clock.now() - forwarded.sent))
+        yield from LearnStoredTimes(forwarded.times, errors)
         return parts
 
     def end(self, forwarded: ForwardedRequest) -> Steps[None]:
         """Report the batches of a request that gets no response because the session has ended."""
         yield from ReleaseMemory(forwarded.kept_bytes)
-        yield from ReportBatchOutcomes(forwarded.batches.settled({}, None))
+        yield from Settle(forwarded.batches.settled({}, None))

@@ -17,7 +17,7 @@ ExpectedTimes = Mapping[PartitionKey, tuple[Partition, int]]
 """The times (ms) of one request's batches."""
 
 
-class StoredBatchTimes:
+class StoredTimes:
     """One session's stored times. Responses arrive in the order of the requests."""
 
     def __init__(self, known: PreviousTimes) -> None:
@@ -26,7 +26,7 @@ class StoredBatchTimes:
         self._settled: Callable[[None], None] | None = None
         self.previous = PreviousTimesInOrder(known, self._under_way)
 
-    def expected_times_of(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
+    def expect(self, request: ProduceRequest, validated: ValidatedRequest) -> ExpectedTimes:
         """Return the times of a request that is being forwarded, for `learn_from_response`."""
         times: dict[PartitionKey, tuple[Partition, int]] = {}
         for (t, p), (partition, time) in validated.times.items():
@@ -35,7 +35,7 @@ class StoredBatchTimes:
         self._under_way.update(partition for partition, _ in times.values())
         return times
 
-    def call_when_settled(self, callback: Callable[[None], None]) -> None:
+    def when_settled(self, callback: Callable[[None], None]) -> None:
         """Call `callback` when the broker has responded to all requests in flight."""
         if self._under_way:
             self._settled = callback
@@ -47,7 +47,7 @@ class StoredBatchTimes:
         for partition_key, ((topic, index), time) in times.items():
             error = client_errors.get(partition_key)
             if error is not None and error.code == ErrorCode.NONE:
-                self._known.record_stored_timestamp(topic, index, time)
+                self._known.note_stored(topic, index, time)
         for partition, _ in times.values():
             self._under_way[partition] -= 1
             if not self._under_way[partition]:

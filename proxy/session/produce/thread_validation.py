@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import Job, Validation
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.proxy.session.produce.effects import ValidateRequest
-from sluicegate.proxy.session.produce.stored_times import StoredBatchTimes
+from sluicegate.proxy.session.produce.effects import Validate
+from sluicegate.proxy.session.produce.stored_times import StoredTimes
 from sluicegate.proxy.session.request_runner import Resume
 
 
@@ -14,11 +14,7 @@ class ValidationInThread:
     """A validation in a thread, until it is complete or abandoned."""
 
     def __init__(
-        self,
-        shared: ProduceDependencies,
-        effect: ValidateRequest,
-        account: FairShareAccount,
-        stored_times: StoredBatchTimes,
+        self, shared: ProduceDependencies, effect: Validate, account: Account, stored_times: StoredTimes
     ) -> None:
         self._shared = shared
         self._effect = effect

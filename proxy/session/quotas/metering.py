@@ -9,14 +9,14 @@ from functools import partial
 
 from sluicegate.protocol.framing import Parts
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.protocol.response_patches import set_throttle_time
+from sluicegate.protocol.response_patches import with_throttle_time
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.in_flight import Finish, InFlightRequest
 from sluicegate.proxy.session.limit_names import QUOTA_CONNECTIONS
-from sluicegate.proxy.session.outlets import EventLoopFunctions, Timer
+from sluicegate.proxy.session.outlets import LoopCalls, Timer
 from sluicegate.proxy.session.pause_reason import Pausable, PauseReason
 from sluicegate.proxy.session.quotas.shares import Quotas, QuotaShare, TopicShares, Wake
-from sluicegate.proxy.session.reports import SessionCounts, SessionEventLog
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Client
 
@@ -32,7 +32,7 @@ class QuotaDecision(Enum):
     REJECT = "close the connection: the quota's limit of connections or of waiting requests is reached"
 
 
-class SessionQuotaMeter:
+class Metering:
     """Applies quotas to one session. Times are in seconds of one monotonic clock."""
 
     def __init__(
@@ -40,10 +40,10 @@ class SessionQuotaMeter:
         client: Pausable,
         identity: ClientIdentity,
         quotas: Quotas,
-        loop: EventLoopFunctions,
+        loop: LoopCalls,
         counts: SessionCounts,
-        log: SessionEventLog,
-        effective_max_connections: int,
+        log: SessionLines,
+        most_connections: int,
     ) -> None:
         self._client = client
         self._identity = identity
@@ -51,7 +51,7 @@ class SessionQuotaMeter:
         self._call_later = loop.call_later
         self._counts = counts
         self._log = log
-        self._most_waiting = max(1, min(quotas.most_waiting, effective_max_connections // 10))
+        self._most_waiting = max(1, min(quotas.most_waiting, most_connections // 10))
         self._share: QuotaShare | None = None
         self._timer: Timer | None = None
         self._wait_ms = _NO_TIME
@@ -60,34 +60,34 @@ class SessionQuotaMeter:
         self._held_bytes = 0
 
     @property
-    def has_quota(self) -> bool:
+    def is_on(self) -> bool:
         """Whether a quota applies to this client."""
         return self._share is not None
 
     @property
-    def has_any_quota(self) -> bool:
+    def may_be_on(self) -> bool:
         """Whether any client has a quota."""
         return self._quotas.has_quotas
 
     def admit(self, client: Client) -> QuotaDecision:
         """Apply a client's quota after the client's identity has become known or has changed."""
-        share = self._quotas.quota_share_of(client) if self._quotas.has_quotas else None
+        share = self._quotas.share_of(client) if self._quotas.has_quotas else None
         if share is self._share:
             return QuotaDecision.PROCEED
         self.end()
         if share is None:
             return QuotaDecision.PROCEED
-        if share.has_reached_connection_limit:
+        if share.is_crowded:
             most = f"the {share.quota.connections} connections on which quota {share.quota.name} allows it to produce"
             self._turn_away(f"{_shown(share)} has {most}")
             return QuotaDecision.REJECT
-        must_sessions_wait = share.must_sessions_wait
-        if must_sessions_wait and share.waiting_request_count >= self._most_waiting:
+        makes_wait = share.makes_wait
+        if makes_wait and share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         share.connections += 1
         self._share = share
-        return QuotaDecision.WAIT if must_sessions_wait else QuotaDecision.PROCEED
+        return QuotaDecision.WAIT if makes_wait else QuotaDecision.PROCEED
 
     def wait_for_turn(self, wake: Wake) -> None:
         """Call `wake` when it is this session's turn. Use this after `admit` has returned WAIT."""
@@ -100,19 +100,19 @@ class SessionQuotaMeter:
             wake()
 
         self._in_line = share, turn
-        self._report(share, max(1, round(share.seconds_in_debt() * 1000)))
-        share.waiting_sessions.join(turn)
+        self._report(share, max(1, round(share.owed() * 1000)))
+        share.line.join(turn)
 
     def take(self, size: int, requests: int = 1) -> None:
         """Charge `size` bytes of Produce requests.
 
-        The next call of `add_throttle_time` must be for the last of these requests.
+        The next call of `with_throttle` must be for the last of these requests.
         """
         self._wait_ms = _NO_TIME
         if self._share is not None:
             self._wait(self._share, self._share.take(size, requests))
 
-    def topic_quota_shares(
+    def shares_of_topics(
         self, request: ProduceRequest, policy_of: Callable[[str], TopicPolicy], names: Names
     ) -> TopicShares:
         """Return how many bytes a request contains for each topic that has a quota.
@@ -121,26 +121,26 @@ class SessionQuotaMeter:
         """
         found = []
         for topic in request.topics:
-            name = topic.resolve_name(names)
+            name = topic.name_by(names)
             quota = None if name is None else policy_of(name).quota
             if name is not None and quota is not None:
                 size = sum(max(0, part.records_end - part.records_at) for part in topic.partitions)
                 found.append((self._quotas.share_of_topic(quota, name), size))
         return found
 
-    def topic_quota_decision(self, shares: TopicShares, size: int) -> QuotaDecision:
+    def must_wait_for_topics(self, shares: TopicShares, size: int) -> QuotaDecision:
         """Return whether a request of `size` bytes has to wait for its topics' quotas."""
-        share = next((share for share, _ in shares if share.must_sessions_wait), None)
+        share = next((share for share, _ in shares if share.makes_wait), None)
         if share is None:
             return QuotaDecision.PROCEED
-        if not self._quotas.has_memory_for(size) or share.waiting_request_count >= self._most_waiting:
+        if not self._quotas.may_hold(size) or share.requests_waiting >= self._most_waiting:
             self._turn_away(_too_many(share))
             return QuotaDecision.REJECT
         return QuotaDecision.WAIT
 
-    def wait_for_topic_quotas(self, shares: TopicShares, size: int, wake: Wake) -> None:
-        """Call `wake` when it is the request's turn. Use this after `topic_quota_decision` has returned WAIT."""
-        share = max((share for share, _ in shares if share.must_sessions_wait), key=QuotaShare.seconds_in_debt)
+    def wait_for_topics(self, shares: TopicShares, size: int, wake: Wake) -> None:
+        """Call `wake` when it is the request's turn. Use this after `must_wait_for_topics` has returned WAIT."""
+        share = max((share for share, _ in shares if share.makes_wait), key=QuotaShare.owed)
         self._quotas.held_bytes += size
         self._held_bytes = size
 
@@ -154,7 +154,7 @@ class SessionQuotaMeter:
         self._quotas.held_bytes -= self._held_bytes
         self._held_bytes = 0
 
-    def charge_topic_quotas(self, shares: TopicShares) -> None:
+    def charge_topics(self, shares: TopicShares) -> None:
         """Charge a request to its topics."""
         for share, size in shares:
             self._wait(share, share.take(size, 1))
@@ -177,33 +177,31 @@ class SessionQuotaMeter:
         self._counts.throttled_ms[name] += wait_ms
         self._log.throttled(self._identity, name, wait_ms)
 
-    def add_throttle_time(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
+    def with_throttle(self, in_flight: InFlightRequest, version: int) -> InFlightRequest:
         """Add the throttle time, if there is one, to the response. Return the request that replaces `in_flight`."""
         if self._wait_ms == _NO_TIME:
             return in_flight
         if in_flight.response is not None:
             return InFlightRequest(
-                response=bytes(set_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
+                response=bytes(with_throttle_time(bytearray(in_flight.response), version, self._wait_ms))
             )
-        in_flight.set_response_finisher(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
+        in_flight.finish_with(partial(_with_throttle_time, in_flight.finish, version, self._wait_ms))
         return in_flight
 
-    def charge_fast_path_requests(
-        self, size: int, requests: int, newest_request: InFlightRequest | None, version: int
-    ) -> None:
-        """Charge requests that the fast path has forwarded, as `take` and `add_throttle_time` do."""
+    def passed(self, size: int, requests: int, newest: InFlightRequest | None, version: int) -> None:
+        """Charge requests that the fast path has forwarded, as `take` and `with_throttle` do."""
         self.take(size, requests)
-        if newest_request is not None:
-            self.add_throttle_time(newest_request, version)
+        if newest is not None:
+            self.with_throttle(newest, version)
 
     def end(self) -> None:
         """Clean up at the end of the session, or before its client changes."""
         if self._in_line is not None:
             share, turn = self._in_line
             self._in_line = None
-            share.waiting_sessions.leave(turn)
+            share.line.leave(turn)
             self._gives_back()
-        self.release_turn()
+        self.pass_turn_on()
         if self._share is not None:
             self._share.connections -= 1
             self._share = None
@@ -213,12 +211,12 @@ class SessionQuotaMeter:
         self._client.resume(PauseReason.QUOTA)
         self._wait_ms = _NO_TIME
 
-    def release_turn(self) -> None:
+    def pass_turn_on(self) -> None:
         """Give the turn to the next session, because this session's client has disconnected."""
         if self._at_turn is not None:
             share, turn = self._at_turn
             self._at_turn = None
-            share.waiting_sessions.leave(turn)
+            share.line.leave(turn)
 
     def _is_over(self, share: QuotaShare) -> None:
         """End the client's wait.
@@ -226,10 +224,10 @@ class SessionQuotaMeter:
         If the share is still in debt, the client resumes after the sessions that already wait.
         """
         self._timer = None
-        if share.must_sessions_wait and self._in_line is None:
+        if share.makes_wait and self._in_line is None:
             turn = self._has_its_turn
             self._in_line = share, turn
-            share.waiting_sessions.rejoin_queue(turn)
+            share.line.join_again(turn)
         else:
             self._client.resume(PauseReason.QUOTA)
 
@@ -238,7 +236,7 @@ class SessionQuotaMeter:
         self._client.resume(PauseReason.QUOTA)
 
     def _turn_away(self, reason: str) -> None:
-        self._log.log_rejected_connection(self._identity.peer, QUOTA_CONNECTIONS, reason)
+        self._log.connection_rejected(self._identity.peer, QUOTA_CONNECTIONS, reason)
         self._counts.connections_rejected[QUOTA_CONNECTIONS] += 1
 
 
@@ -248,11 +246,11 @@ def _shown(share: QuotaShare) -> str:
 
 def _too_many(share: QuotaShare) -> str:
     return (
-        f"{share.waiting_request_count} connections of {_shown(share)} already wait for quota {share.quota.name}: "
-        f"raise the quota, or send on fewer connections"
+        f"{share.requests_waiting} connections of {_shown(share)} already wait for quota {share.quota.name}: raise "
+        f"the quota, or send on fewer connections"
     )
 
 
 def _with_throttle_time(finish: Finish | None, version: int, wait_ms: int, frame: bytearray) -> Parts | None:
-    response = set_throttle_time(frame, version, wait_ms)
+    response = with_throttle_time(frame, version, wait_ms)
     return (response,) if finish is None else finish(response)

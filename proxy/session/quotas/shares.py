@@ -18,15 +18,15 @@ Wake = Callable[[], None]
 """Resumes a session. It is called once."""
 
 
-class QuotaQueue:
+class QuotaLine:
     """The queue of sessions that wait for one share.
 
-    `seconds_in_debt` returns the seconds until the share has no debt. `requests` is the number of queued sessions with
-    a partial request.
+    `owed` returns the seconds until the share has no debt. `requests` is the number of queued sessions with a partial
+    request.
     """
 
-    def __init__(self, seconds_in_debt: Callable[[], float], call_later: Callable[[float, Wake], Timer]) -> None:
-        self._owed = seconds_in_debt
+    def __init__(self, owed: Callable[[], float], call_later: Callable[[float, Wake], Timer]) -> None:
+        self._owed = owed
         self._call_later = call_later
         self._waiting: deque[tuple[Wake, bool]] = deque()
         self._timer: Timer | None = None
@@ -41,7 +41,7 @@ class QuotaQueue:
         self.requests += 1
         self._joins(wake, has_request=True)
 
-    def rejoin_queue(self, wake: Wake) -> None:
+    def join_again(self, wake: Wake) -> None:
         """Join the queue again after a wait, because others are still in debt. The session may have no request."""
         self._joins(wake, has_request=False)
 
@@ -56,7 +56,7 @@ class QuotaQueue:
                 self.requests -= entry[1]
                 return
 
-    def reschedule_next_turn(self) -> None:
+    def taken(self) -> None:
         """Reschedule the next turn after the share was charged."""
         if self._timer is not None:
             self._restart_timer(self._owed())
@@ -74,9 +74,9 @@ class QuotaQueue:
 
     def _next(self) -> None:
         self._timer = self._at_turn = None
-        seconds_in_debt = self._owed()
-        if seconds_in_debt > 0:
-            self._timer = self._call_later(seconds_in_debt, self._next) if self._waiting else None
+        owed = self._owed()
+        if owed > 0:
+            self._timer = self._call_later(owed, self._next) if self._waiting else None
             return
         for _ in range(min(_WOKEN_AT_ONCE, len(self._waiting))):
             wake, has_request = self._waiting.popleft()
@@ -120,7 +120,7 @@ class QuotaShare:
         self.quota = quota
         self.names = names
         self.connections = 0
-        self._line: QuotaQueue | None = None
+        self._line: QuotaLine | None = None
         self._now = now
         self._call_later = call_later
         rates = (quota.bytes_per_second, quota.requests_per_second)
@@ -132,41 +132,41 @@ class QuotaShare:
         wait = 0.0 if self._bytes is None else self._bytes.take(size, now)
         wait = wait if self._requests is None else max(wait, self._requests.take(requests, now))
         if self._line is not None:
-            self._line.reschedule_next_turn()
+            self._line.taken()
         return wait
 
-    def seconds_in_debt(self) -> float:
+    def owed(self) -> float:
         """Return the number of seconds until the share has no debt."""
         now = self._now()
-        return max(0.0 if bucket is None else bucket.seconds_in_debt(now) for bucket in (self._bytes, self._requests))
+        return max(0.0 if bucket is None else bucket.owed(now) for bucket in (self._bytes, self._requests))
 
     @property
-    def has_reached_connection_limit(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether the connection limit is reached."""
         most = self.quota.connections if self.names else None
         return most is not None and self.connections >= most
 
     @property
-    def waiting_sessions(self) -> QuotaQueue:
+    def line(self) -> QuotaLine:
         """The queue of sessions that wait until the share has no debt."""
         if self._line is None:
-            self._line = QuotaQueue(self.seconds_in_debt, self._call_later)
+            self._line = QuotaLine(self.owed, self._call_later)
         return self._line
 
     @property
-    def waiting_request_count(self) -> int:
+    def requests_waiting(self) -> int:
         """The number of waiting sessions with a partial request."""
         return 0 if self._line is None else self._line.requests
 
     @property
-    def must_sessions_wait(self) -> bool:
+    def makes_wait(self) -> bool:
         """Whether a session has to wait, because the share is in debt or others wait."""
-        return bool(self._line) or self.seconds_in_debt() > 0
+        return bool(self._line) or self.owed() > 0
 
     @property
-    def is_in_initial_state(self) -> bool:
+    def is_forgettable(self) -> bool:
         """Whether the share is in its initial state, so that it can be dropped."""
-        return self.connections == 0 and not self.must_sessions_wait
+        return self.connections == 0 and not self.makes_wait
 
 
 TopicShares = Sequence[tuple[QuotaShare, int]]
@@ -181,7 +181,7 @@ class _Shares:
         self._call_later = call_later
         self._known: OrderedDict[tuple[QuotaLimits, tuple[str, ...]], QuotaShare] = OrderedDict()
 
-    def quota_share_of(self, quota: QuotaLimits, names: tuple[str, ...]) -> QuotaShare:
+    def share_of(self, quota: QuotaLimits, names: tuple[str, ...]) -> QuotaShare:
         share = self._known.get((quota, names))
         if share is None:
             if len(self._known) >= _MOST_REMEMBERED:
@@ -197,7 +197,7 @@ class _Shares:
     def _forget_one(self) -> None:
         for _ in range(_LOOKED_AT):
             key, share = next(iter(self._known.items()))
-            if share.is_in_initial_state:
+            if share.is_forgettable:
                 del self._known[key]
                 return
             self._known.move_to_end(key)
@@ -232,20 +232,20 @@ class Quotas:
     @property
     def has_quotas(self) -> bool:
         """Whether any client has a quota."""
-        return bool(self._rules.rulebook.file_policies.quotas)
+        return bool(self._rules.rulebook.in_file.quotas)
 
-    def quota_share_of(self, client: Client) -> QuotaShare | None:
+    def share_of(self, client: Client) -> QuotaShare | None:
         """Return the share of the first quota that applies to this client, or None."""
-        for quota in self._rules.rulebook.file_policies.quotas:
-            names = quota.quota_names_of(client)
+        for quota in self._rules.rulebook.in_file.quotas:
+            names = quota.counted_names(client)
             if names is not None:
-                return self._clients.quota_share_of(quota, names)
+                return self._clients.share_of(quota, names)
         return None
 
     def share_of_topic(self, quota: QuotaLimits, topic: str) -> QuotaShare:
         """Return a topic's share for this quota."""
-        return self._topics.quota_share_of(quota, (topic,))
+        return self._topics.share_of(quota, (topic,))
 
-    def has_memory_for(self, size: int) -> bool:
+    def may_hold(self, size: int) -> bool:
         """Return whether a complete request of `size` bytes may wait in memory."""
         return self.held_bytes == 0 or self.held_bytes + size <= self._most_held_bytes

@@ -30,6 +30,6 @@ class TokenBucket:
         self._left = max(saved - amount, -MOST_OWED_SECONDS * self._rate)
         return max(0.0, -self._left / self._rate)
 
-    def seconds_in_debt(self, now: float) -> float:
+    def owed(self, now: float) -> float:
         """Return the number of seconds until there is no debt."""
         return max(0.0, -self._left / self._rate - max(now - self._at, 0.0))

@@ -11,17 +11,17 @@ from sluicegate.protocol.change_requests import (
     TOPIC_RESOURCE,
     ChangeRequest,
     RequestedItem,
-    parse_change_request,
-    remove_items_and_settings,
+    read_change,
+    without,
 )
 from sluicegate.protocol.change_responses import ChangeError
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.session.settings.pieces import split_into_pieces
+from sluicegate.proxy.session.settings.pieces import in_pieces
 from sluicegate.proxy.session.settings.requested_values import (
-    ItemRejection,
-    PrecedingChecks,
+    After,
+    Refusal,
     RequestedValues,
-    is_sluicegate_setting,
+    is_ours,
     requested_values,
 )
 from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSettings
@@ -29,26 +29,26 @@ from sluicegate.proxy.session.topic_settings import SettingsChange, TopicSetting
 GiveWay = Callable[[], None]
 MOST_REPORTED = 10
 """The maximum number of items that a report names."""
-_TOO_LARGE = ItemRejection(
+_TOO_LARGE = Refusal(
     ChangeError(
         ErrorCode.INVALID_REQUEST,
         f"a request with sluicegate settings may have at most {MOST_READ} topics, other resources and settings: send "
         "several requests",
     ),
-    PrecedingChecks.NO_CHECK,
+    After.NO_CHECK,
 )
 REPEATED_LATER = ErrorCode.NOT_CONTROLLER
 """Of the error codes that mean "not now", the one after which Java's AdminClient and others retry the request.
 
 librdkafka treats REQUEST_TIMED_OUT as success of CreateTopics.
 """
-_NOT_KNOWN = ItemRejection(
+_NOT_KNOWN = Refusal(
     ChangeError(
         REPEATED_LATER,
         "the proxy has not read state.topic yet, in which sluicegate settings are stored; nothing was changed: repeat "
         "the request",
     ),
-    PrecedingChecks.ALL_CHECKS,
+    After.ALL_CHECKS,
 )
 
 
@@ -56,9 +56,9 @@ _NOT_KNOWN = ItemRejection(
 class DividedRequest:
     """A request that is divided into parts. Its items are numbered.
 
-    `rejected_items` contains the items that get an error, and `changes` the settings to store for the items that the
-    broker accepts. `for_broker` is the broker's request, or None if no item is left for it. If `is_foreign` is true,
-    the request contains no sluicegate settings.
+    `refused` contains the items that get an error, and `changes` the settings to store for the items that the broker
+    accepts. `for_broker` is the broker's request, or None if no item is left for it. If `is_foreign` is true, the
+    request contains no sluicegate settings.
 
     `to_validate` is a request that first asks the broker about refused items, without their settings, because a broker
     would have found other errors earlier. `answered` contains the broker's encoded results for items with such an
@@ -66,40 +66,40 @@ class DividedRequest:
     """
 
     request: ChangeRequest
-    rejected_items: dict[int, ItemRejection] = field(default_factory=dict)
+    refused: dict[int, Refusal] = field(default_factory=dict)
     changes: dict[int, SettingsChange] = field(default_factory=dict)
     for_broker: bytes | None = None
     to_validate: bytes | None = None
     is_foreign: bool = False
     answered: dict[int, bytes] = field(default_factory=dict)
 
-    def items_rejected_by_proxy(self, give_way: GiveWay) -> "RejectedItems | None":
+    def refused_by_us(self, give_way: GiveWay) -> "RefusedItems | None":
         """Return the items with errors from the proxy itself, or None if there are none."""
         codes: Counter[int] = Counter()
         named: list[RequestedItem] = []
-        for number, rejection in self.rejected_items.items():
+        for number, refusal in self.refused.items():
             give_way()
             if number not in self.answered:
-                codes[rejection.error.code] += 1
+                codes[refusal.error.code] += 1
                 if len(named) < MOST_REPORTED:
                     named.append(self.request.items[number])
-        return RejectedItems(codes, named) if named else None
+        return RefusedItems(codes, named) if named else None
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedItems:
+class RefusedItems:
     """The items that the proxy refuses: the number of items per error, and the first items."""
 
     codes: Counter[int]
     named: list[RequestedItem]
 
 
-def divide_request(
+def divide(
     api_key: int, version: int, frame: bytes | bytearray, body_at: int, stored: TopicSettings, give_way: GiveWay
 ) -> DividedRequest:
     """Parse and divide a request. Blocks, because it compiles policies. Raises MalformedMessage."""
-    request = parse_change_request(api_key, version, frame, body_at, PREFIX, give_way)
-    return _Division(ApiKey(api_key), frame, request, stored, give_way).divide_request()
+    request = read_change(api_key, version, frame, body_at, PREFIX, give_way)
+    return _Division(ApiKey(api_key), frame, request, stored, give_way).divide()
 
 
 class _Division:
@@ -118,13 +118,13 @@ class _Division:
         self._divided = DividedRequest(request)
         self._taken_out: dict[int, set[int]] = {}
 
-    def divide_request(self) -> DividedRequest:
+    def divide(self) -> DividedRequest:
         divided, request = self._divided, self._divided.request
         if not any(map(self._is_named, request.items)):
             divided.is_foreign = True
             return divided
         if request.is_too_large:
-            divided.rejected_items = dict.fromkeys(range(len(request.items)), _TOO_LARGE)
+            divided.refused = dict.fromkeys(range(len(request.items)), _TOO_LARGE)
             return divided
         mentions = Counter((item.kind, item.name) for item in request.items)
         for number, item in enumerate(request.items):
@@ -132,14 +132,12 @@ class _Division:
             if item.kind == TOPIC_RESOURCE:
                 # If an item is mentioned several times, a broker refuses all its mentions.
                 self._divide_item(number, item, mentions[item.kind, item.name] == 1)
-        if len(divided.rejected_items) < len(request.items):
+        if len(divided.refused) < len(request.items):
             only_ours = self._api is ApiKey.INCREMENTAL_ALTER_CONFIGS and self._is_without_broker_settings()
             divided.for_broker = self._request_without(
-                divided.rejected_items, self._taken_out, request.is_validation or only_ours
+                divided.refused, self._taken_out, request.is_validation or only_ours
             )
-        asked = {
-            number for number, each in divided.rejected_items.items() if each.after is not PrecedingChecks.NO_CHECK
-        }
+        asked = {number for number, each in divided.refused.items() if each.after is not After.NO_CHECK}
         if asked and request.validate_only_at:
             others = [number for number in range(len(request.items)) if number not in asked]
             settings = {number: range(len(request.items[number].settings)) for number in asked}
@@ -151,44 +149,40 @@ class _Division:
     ) -> bytes:
         """Return the request in one part, because a request about many topics has more parts than one write accepts."""
         dropped = frozenset(items)
-        parts = remove_items_and_settings(
-            self._frame, self._divided.request, dropped, settings, is_validation, self._give_way
-        )
-        return b"".join(split_into_pieces(parts, self._give_way))
+        parts = without(self._frame, self._divided.request, dropped, settings, is_validation, self._give_way)
+        return b"".join(in_pieces(parts, self._give_way))
 
     def _is_named(self, item: RequestedItem) -> bool:
         self._give_way()
         return item.has_prefix and item.kind == TOPIC_RESOURCE
 
     def _divide_item(self, number: int, item: RequestedItem, is_checked: bool) -> None:
-        ours = {place for place, setting in enumerate(item.settings) if is_sluicegate_setting(setting)}
+        ours = {place for place, setting in enumerate(item.settings) if is_ours(setting)}
         if ours:
             self._taken_out[number] = ours
         current = self._stored.settings_of(item.name)
         if not is_checked or not (ours or (current and self._api is not ApiKey.INCREMENTAL_ALTER_CONFIGS)):
             return
         asked = requested_values(self._api, item.settings, current)
-        rejection = asked if isinstance(asked, ItemRejection) else self._refusal(item.name, asked, current)
-        if rejection is None and ours and not self._stored.are_settings_known:
-            rejection = _NOT_KNOWN
-        if rejection is not None:
+        refusal = asked if isinstance(asked, Refusal) else self._refusal(item.name, asked, current)
+        if refusal is None and ours and not self._stored.are_known:
+            refusal = _NOT_KNOWN
+        if refusal is not None:
             if ours:  # otherwise the broker finds the same error
-                self._divided.rejected_items[number] = rejection
+                self._divided.refused[number] = refusal
                 self._taken_out.pop(number)
         elif isinstance(asked, RequestedValues) and (asked.values or asked.removed):
             self._divided.changes[number] = SettingsChange(item.name, None, asked.values, asked.removed)
 
-    def _refusal(self, topic: str, asked: RequestedValues, current: Mapping[str, str]) -> ItemRejection | None:
+    def _refusal(self, topic: str, asked: RequestedValues, current: Mapping[str, str]) -> Refusal | None:
         wanted = {name: value for name, value in current.items() if name not in asked.removed} | dict(asked.values)
-        found = self._stored.rejection(topic, wanted) if wanted else None
-        return (
-            None if found is None else ItemRejection(ChangeError(found.code, found.message), PrecedingChecks.ALL_CHECKS)
-        )
+        found = self._stored.refusal(topic, wanted) if wanted else None
+        return None if found is None else Refusal(ChangeError(found.code, found.message), After.ALL_CHECKS)
 
     def _is_without_broker_settings(self) -> bool:
         items = enumerate(self._divided.request.items)
         return not any(
             len(item.settings) > len(self._taken_out.get(number, ()))
             for number, item in items
-            if number not in self._divided.rejected_items
+            if number not in self._divided.refused
         )

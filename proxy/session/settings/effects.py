@@ -29,14 +29,14 @@ class AskClientsBroker(Effect[bytearray]):
 
 
 @dataclass(frozen=True, slots=True)
-class RunInBackground(Effect[T]):
+class InBackground(Effect[T]):
     """Do work that takes long or blocks, and has no side effects, in the background. Raises its errors."""
 
     work: Callable[[GiveWay], T]
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitTopicSettingsRead(Effect[None]):
+class AwaitFirstRead(Effect[None]):
     """Wait until this proxy knows the topic settings, for at most a few seconds after its start."""
 
 
@@ -48,7 +48,7 @@ class StoreSettings(Effect[Failures]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeliverResponse(Effect[None]):
+class Deliver(Effect[None]):
     """Send the client the response to a request after the broker has responded. No other request is in flight."""
 
     response: Parts

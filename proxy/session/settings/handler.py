@@ -11,33 +11,26 @@ from typing import TypeVar
 
 from sluicegate.config.setting_keys import PREFIX
 from sluicegate.protocol.api import Api, ApiKey
-from sluicegate.protocol.change_requests import parse_change_request
+from sluicegate.protocol.change_requests import read_change
 from sluicegate.protocol.errors import MalformedMessage, MalformedResponse
 from sluicegate.protocol.framing import Parts
-from sluicegate.proxy.session.broker_errors import expect_error_code
+from sluicegate.proxy.session.broker_errors import expect_code
 from sluicegate.proxy.session.client.identity import ClientIdentity, read_header
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.produce.effects import ForwardUnchanged, SendResponse
+from sluicegate.proxy.session.produce.effects import ForwardAsItCame, Respond
 from sluicegate.proxy.session.request_clock import RequestClock
-from sluicegate.proxy.session.settings.client_response import (
-    BrokerChangeResponse,
-    client_response,
-    response_to_rejected_items,
-)
-from sluicegate.proxy.session.settings.described_topics import described, parse_described_topics
-from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide_request
+from sluicegate.proxy.session.settings.client_response import BrokersResponse, client_response, refusing_response
+from sluicegate.proxy.session.settings.described_topics import asked_topics, described
+from sluicegate.proxy.session.settings.divided_request import DividedRequest, divide
 from sluicegate.proxy.session.settings.effects import (
     AskClientsBroker,
-    AwaitTopicSettingsRead,
-    DeliverResponse,
-    RunInBackground,
+    AwaitFirstRead,
+    Deliver,
+    InBackground,
     StoreSettings,
 )
-from sluicegate.proxy.session.settings.followed_changes import (
-    response_with_store_failures,
-    settings_changes_of_changed_topics,
-)
+from sluicegate.proxy.session.settings.followed_changes import topics_that_lose_settings, with_failures
 from sluicegate.proxy.session.settings.setting_reports import SettingReports
 from sluicegate.proxy.session.topic_settings import Failures, SettingsChange, TopicSettings
 
@@ -62,12 +55,12 @@ class TopicSettingHandler:
         self._reports = reports
 
     def handle(self, api: Api, version: int, correlation_id: int, frame: bytearray) -> Steps[None]:
-        """Handle a complete request. Raises ProtocolViolation if the request is malformed."""
+        """Handle a complete request. Raises SenderError if the request is malformed."""
         body_at = read_header(self._identity, api, version, frame).body_at
         request = _Request(api, version, correlation_id, frame, body_at, self._clock.now())
         names_settings = api.key in _WITH_SETTINGS and (yield from _may_name_settings(frame))
-        if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_settings_known:
-            yield from AwaitTopicSettingsRead()
+        if (names_settings or api.key in _ABOUT_KNOWN) and not self._stored.are_known:
+            yield from AwaitFirstRead()
         if api.key == ApiKey.DESCRIBE_CONFIGS:
             yield from self._describe(request)
         elif names_settings:
@@ -78,22 +71,22 @@ class TopicSettingHandler:
             yield from self._forward(request)
 
     def _forward(self, request: "_Request") -> Steps[None]:
-        in_flight = expect_error_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
-        self._clock.record_sent_request(request.api.key, request.arrived, in_flight)
-        yield from ForwardUnchanged(request.frame, in_flight)
+        in_flight = expect_code(InFlightRequest(request.correlation_id), request.api.key, request.version)
+        self._clock.sent(request.api.key, request.arrived, in_flight)
+        yield from ForwardAsItCame(request.frame, in_flight)
 
     def _describe(self, request: "_Request") -> Steps[None]:
         version, frame = request.version, request.frame
-        asked = yield from _read(partial(parse_described_topics, version, frame, request.body_at, self._stored), frame)
+        asked = yield from _read(partial(asked_topics, version, frame, request.body_at, self._stored), frame)
         if not asked.topics:
             yield from self._forward(request)
             return
         response = yield from request.ask((frame,))
         try:
-            whole = yield from RunInBackground(partial(described, version, response, asked, self._stored))
+            whole = yield from InBackground(partial(described, version, response, asked, self._stored))
         except MalformedMessage as error:
             raise MalformedResponse(str(error)) from error
-        yield from DeliverResponse(whole)
+        yield from Deliver(whole)
 
     def _change(self, request: "_Request") -> Steps[None]:
         """Divide a request that names a sluicegate setting, and ask the broker about its part first.
@@ -102,47 +95,43 @@ class TopicSettingHandler:
         permission to alter the topic.
         """
         key, version = request.api.key, request.version
-        divided = yield from RunInBackground(
-            partial(divide_request, key, version, request.frame, request.body_at, self._stored)
-        )
+        divided = yield from InBackground(partial(divide, key, version, request.frame, request.body_at, self._stored))
         if divided.is_foreign:
             yield from self._follow(request) if key in _FOLLOWED else self._forward(request)
             return
         if divided.to_validate is not None:
             frame = yield from request.ask((divided.to_validate,))
             divided.answered = yield from _read_response(partial(_refusals, key, version, frame, divided), frame)
-        if divided.rejected_items:
-            rejected_items = yield from RunInBackground(divided.items_rejected_by_proxy)
-            if rejected_items is not None:
-                self._reports.report_rejected_items(request.api, rejected_items)
+        if divided.refused:
+            refused = yield from InBackground(divided.refused_by_us)
+            if refused is not None:
+                self._reports.refused(request.api, refused)
         if divided.for_broker is None:
-            refusing = partial(response_to_rejected_items, key, version, request.correlation_id, divided)
-            yield from SendResponse(InFlightRequest(response=(yield from RunInBackground(refusing))))
+            refusing = partial(refusing_response, key, version, request.correlation_id, divided)
+            yield from Respond(InFlightRequest(response=(yield from InBackground(refusing))))
             return
         frame = yield from request.ask((divided.for_broker,))
-        brokers, accepted_changes = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
-        failures = yield from self._store(request, list(accepted_changes.values()))
-        whole = yield from RunInBackground(
+        brokers, accepted = yield from _read_response(partial(_accepted, key, version, frame, divided), frame)
+        failures = yield from self._store(request, list(accepted.values()))
+        whole = yield from InBackground(
             partial(client_response, key, version, divided, brokers, failures, self._stored)
         )
-        yield from DeliverResponse(whole)
+        yield from Deliver(whole)
 
     def _follow(self, request: "_Request") -> Steps[None]:
         """Forward a request that names no sluicegate setting. Then remove the stored settings that topics lose."""
         key, version, frame = request.api.key, request.version, request.frame
         response = yield from request.ask((frame,))
-        losing = partial(settings_changes_of_changed_topics, key, version, response, self._stored)
+        losing = partial(topics_that_lose_settings, key, version, response, self._stored)
         lost = yield from _read_response(losing, response)
         if lost and key != ApiKey.DELETE_TOPICS:
-            read = yield from _read(partial(parse_change_request, key, version, frame, request.body_at, PREFIX), frame)
+            read = yield from _read(partial(read_change, key, version, frame, request.body_at, PREFIX), frame)
             lost = [] if read.is_validation else lost
         failures = yield from self._store(request, lost)
         if failures and key == ApiKey.ALTER_CONFIGS:  # a topic that is gone or new has no settings in any case
-            yield from DeliverResponse(
-                (yield from RunInBackground(partial(response_with_store_failures, key, version, response, failures)))
-            )
+            yield from Deliver((yield from InBackground(partial(with_failures, key, version, response, failures))))
             return
-        yield from DeliverResponse((response,))
+        yield from Deliver((response,))
 
     def _store(self, request: "_Request", changes: list[SettingsChange]) -> Steps[Failures]:
         if not changes:
@@ -180,7 +169,7 @@ def _may_name_settings(frame: bytearray) -> Steps[bool]:
     """Return whether the prefix of sluicegate's settings occurs anywhere in a request."""
     if len(frame) <= _SEARCHED_BYTES:
         return _PREFIX in frame
-    found = yield from RunInBackground(partial(_has_prefix, frame))
+    found = yield from InBackground(partial(_has_prefix, frame))
     return found
 
 
@@ -196,7 +185,7 @@ def _read(work: Callable[[GiveWay], T], message: bytes | bytearray) -> Steps[T]:
     """Do work whose time depends only on a message's size."""
     if len(message) <= _SMALL_BYTES:
         return work(_go_on)
-    result = yield from RunInBackground(work)
+    result = yield from InBackground(work)
     return result
 
 
@@ -214,11 +203,11 @@ def _go_on() -> None:
 
 
 def _refusals(key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay) -> dict[int, bytes]:
-    return BrokerChangeResponse(key, version, frame, give_way).broker_errors_of_rejected_items(divided)
+    return BrokersResponse(key, version, frame, give_way).refusals(divided)
 
 
 def _accepted(
     key: int, version: int, frame: bytearray, divided: DividedRequest, give_way: GiveWay
-) -> tuple[BrokerChangeResponse, dict[int, SettingsChange]]:
-    brokers = BrokerChangeResponse(key, version, frame, give_way)
-    return brokers, brokers.accepted_changes(divided, give_way)
+) -> tuple[BrokersResponse, dict[int, SettingsChange]]:
+    brokers = BrokersResponse(key, version, frame, give_way)
+    return brokers, brokers.accepted(divided, give_way)

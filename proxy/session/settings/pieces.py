@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 _PIECE_BYTES = 1 << 20
 
 
-def split_into_pieces(parts: Iterable[bytes | bytearray | memoryview], give_way: Callable[[], None]) -> list[bytes]:
+def in_pieces(parts: Iterable[bytes | bytearray | memoryview], give_way: Callable[[], None]) -> list[bytes]:
     """Return a message in pieces of about a megabyte. `give_way` is called between them."""
     return list(_pieces(parts, give_way))
 

@@ -25,7 +25,7 @@ class _Operation(IntEnum):
     SUBTRACT = 3
 
 
-class PrecedingChecks(IntEnum):
+class After(IntEnum):
     """The broker's checks that precede the one that would find the error."""
 
     NO_CHECK = 0
@@ -35,11 +35,11 @@ class PrecedingChecks(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRejection:
+class Refusal:
     """Why settings are not accepted, and after which checks a broker would report this."""
 
     error: ChangeError
-    after: PrecedingChecks
+    after: After
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RequestedValues:
     removed: frozenset[str] = frozenset()
 
 
-Requested = RequestedValues | ItemRejection
+Requested = RequestedValues | Refusal
 
 
 def requested_values(api_key: int, settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> Requested:
@@ -61,7 +61,7 @@ def requested_values(api_key: int, settings: Sequence[RequestedSetting], current
     return _READERS[ApiKey(api_key)](settings, current)
 
 
-def is_sluicegate_setting(setting: RequestedSetting) -> bool:
+def is_ours(setting: RequestedSetting) -> bool:
     """Return whether a setting is sluicegate's."""
     return setting.name.startswith(PREFIX)
 
@@ -71,7 +71,7 @@ def _created(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
     missing = [each.name for each in settings if each.value is None]
     if missing:
         text = f"Null value not supported for topic configs: {','.join(missing)}"
-        return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, text), PrecedingChecks.ALL_CHECKS)
+        return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, text), After.ALL_CHECKS)
     return _replaced_by(settings, current)
 
 
@@ -80,7 +80,7 @@ def _replaced(settings: Sequence[RequestedSetting], current: Mapping[str, str]) 
 
 
 def _replaced_by(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -> RequestedValues:
-    values = {each.name: each.value for each in settings if each.value is not None and is_sluicegate_setting(each)}
+    values = {each.name: each.value for each in settings if each.value is not None and is_ours(each)}
     return RequestedValues(values, frozenset(current.keys() - values.keys()))
 
 
@@ -91,7 +91,7 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
     values: dict[str, str] = {}
     removed: set[str] = set()
     for setting in settings:
-        if not is_sluicegate_setting(setting):
+        if not is_ours(setting):
             continue
         if setting.operation == _Operation.DELETE:
             removed.add(setting.name)
@@ -101,30 +101,28 @@ def _changed(settings: Sequence[RequestedSetting], current: Mapping[str, str]) -
             key, operation = SETTING_KEYS.get(setting.name), _Operation(setting.operation)
             if key is None or key.type is not SettingType.LIST:
                 message = f"Can't {operation.name} to key {setting.name} because its type is not LIST."
-                return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, message), PrecedingChecks.AUTHORIZATION)
+                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.AUTHORIZATION)
             grown = _list_of(current.get(setting.name, key.default), setting.value or "", operation)
             if len(grown.encode()) > MAX_STRING_BYTES:  # no response could contain it
                 message = f"The value of {setting.name} would have more than {MAX_STRING_BYTES} bytes."
-                return ItemRejection(ChangeError(ErrorCode.INVALID_CONFIG, message), PrecedingChecks.ALL_CHECKS)
+                return Refusal(ChangeError(ErrorCode.INVALID_CONFIG, message), After.ALL_CHECKS)
             if grown:
                 values[setting.name] = grown
             else:  # an empty list is valid for some of the broker's settings, but for none of sluicegate's
                 removed.add(setting.name)
         else:
-            return ItemRejection(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), PrecedingChecks.AUTHORIZATION)
+            return Refusal(ChangeError(ErrorCode.UNKNOWN_SERVER_ERROR, None), After.AUTHORIZATION)
     return RequestedValues(values, frozenset(removed))
 
 
-def _flaw_in(settings: Sequence[RequestedSetting]) -> ItemRejection | None:
+def _flaw_in(settings: Sequence[RequestedSetting]) -> Refusal | None:
     """Return the error for what a broker checks before it looks at the names."""
     if len({each.name for each in settings}) != len(settings):
-        return ItemRejection(
-            ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"), PrecedingChecks.NO_CHECK
-        )
+        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"), After.NO_CHECK)
     missing = [each.name for each in settings if each.value is None and each.operation != _Operation.DELETE]
     if missing:
         text = f"Null value not supported for : {', '.join(missing)}"
-        return ItemRejection(ChangeError(ErrorCode.INVALID_REQUEST, text), PrecedingChecks.NO_CHECK)
+        return Refusal(ChangeError(ErrorCode.INVALID_REQUEST, text), After.NO_CHECK)
     return None
 
 

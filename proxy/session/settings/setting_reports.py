@@ -7,32 +7,28 @@ from sluicegate.protocol.api import Api
 from sluicegate.protocol.errors import ERROR_NAMES
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
-from sluicegate.proxy.session.reports import SessionCounts, SessionEventLog
-from sluicegate.proxy.session.settings.divided_request import MOST_REPORTED, RejectedItems
-from sluicegate.proxy.session.settings.requested_values import is_sluicegate_setting
+from sluicegate.proxy.session.reports import SessionCounts, SessionLines
+from sluicegate.proxy.session.settings.divided_request import MOST_REPORTED, RefusedItems
+from sluicegate.proxy.session.settings.requested_values import is_ours
 from sluicegate.proxy.session.topic_settings import Failures, SettingsChange
 
 
 class SettingReports:
     """One session's reports. One line is logged for all topics in a request."""
 
-    def __init__(self, identity: ClientIdentity, counts: SessionCounts, log: SessionEventLog) -> None:
+    def __init__(self, identity: ClientIdentity, counts: SessionCounts, log: SessionLines) -> None:
         self._identity = identity
         self._counts = counts
         self._log = log
 
-    def report_rejected_items(self, api: Api, rejected_items: RejectedItems) -> None:
+    def refused(self, api: Api, refused: RefusedItems) -> None:
         """Report the topics in a request that the proxy refuses."""
-        for code, number in rejected_items.codes.items():
+        for code, number in refused.codes.items():
             self._counts.request_errors[api.name, _name_of(code)] += number
-        keys = {
-            setting.name for item in rejected_items.named for setting in item.settings if is_sluicegate_setting(setting)
-        }
-        errors = sorted(map(_name_of, rejected_items.codes))
-        topics = _some((item.name for item in rejected_items.named), rejected_items.codes.total())
-        self._log.log_rejected_topic_settings(
-            self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors)
-        )
+        keys = {setting.name for item in refused.named for setting in item.settings if is_ours(setting)}
+        errors = sorted(map(_name_of, refused.codes))
+        topics = _some((item.name for item in refused.named), refused.codes.total())
+        self._log.topic_settings_refused(self._identity, api.name, topics, _some(keys, len(keys)), ", ".join(errors))
 
     def stored(self, api: Api, changes: Sequence[SettingsChange], failures: Failures) -> None:
         """Report changes that were stored, and those that could not be stored."""
@@ -41,10 +37,10 @@ class SettingReports:
             self._counts.topic_setting_changes[api.name] += len(changed)
             keys = {key for change in islice(changed, MOST_REPORTED) for key in (*change.values, *change.removed)}
             topics = _some((change.topic for change in changed), len(changed))
-            self._log.log_changed_topic_settings(self._identity, api.name, topics, _some(keys, len(keys)))
+            self._log.topic_settings_changed(self._identity, api.name, topics, _some(keys, len(keys)))
         if failures:
             reason = next(iter(failures.values())).reason
-            self._log.log_unstored_topic_settings(self._identity, api.name, _some(failures, len(failures)), reason)
+            self._log.topic_settings_not_stored(self._identity, api.name, _some(failures, len(failures)), reason)
 
 
 def _name_of(code: int) -> str:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, same_piece_on_each_connection
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piece
 from tests.bounds.frames import sized_produce_request, uvarint
 from tests.wire.batches import Rec, batch
 
@@ -38,7 +38,7 @@ def _case(topic: str, what: str, make: Callable[[int], bytes], records: int = 1)
 
     return Case(
         f"rule {topic}: {what}",
-        same_piece_on_each_connection(produce_request_with_contents),
+        send_one_piece(produce_request_with_contents),
         CaseSize(2_000_000, connections=2, seconds=15),
         CaseSize(8_000_000, connections=4, seconds=60),
         beside=RULES_PROCESS_BYTES,  # the rules process starts with the first value that may be costly

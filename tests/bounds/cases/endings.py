@@ -3,7 +3,7 @@
 import random
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import Case, CaseSize, ExpectedEnd, same_piece_on_each_connection
+from tests.bounds.case import Case, CaseSize, ExpectedEnd, send_one_piece
 from tests.bounds.forged_responses import FORGED_RESPONSES
 from tests.bounds.frames import (
     compact_string,
@@ -151,9 +151,7 @@ ENDINGS = [
         config=_SHORT,
     ),
     Case(
-        "HTTP on a Kafka port",
-        same_piece_on_each_connection(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
-        CaseSize(connections=20),
+        "HTTP on a Kafka port", send_one_piece(lambda _: b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), CaseSize(connections=20)
     ),
     Case(
         "a negative size, and a size of 2 GB",

@@ -6,7 +6,7 @@ import string
 from tests.bounds import hostile_batches as hostile
 from tests.bounds.case import MIB, Case, CaseSize, ExpectedEnd, Sends
 from tests.bounds.frames import (
-    ProduceEncoder,
+    ProduceLayout,
     int32,
     one_large_tagged_field,
     request_header,
@@ -52,7 +52,7 @@ def _requests_of_names(name_bytes: int, request_bytes: int, version: int = 9) ->
 
 
 def _tagged_header(amount: int, _number: int) -> list[bytes]:
-    body = ProduceEncoder(9).body([ProduceEncoder(9).topic(b"attacked", [ProduceEncoder(9).partition(0, None)])])
+    body = ProduceLayout(9).body([ProduceLayout(9).topic(b"attacked", [ProduceLayout(9).partition(0, None)])])
     return [sized_frame(request_header(0, 9, tags=one_large_tagged_field(amount)) + body)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import lz4.frame
 
-from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, same_piece_on_each_connection
+from tests.bounds.case import RULES_PROCESS_BYTES, Case, CaseSize, send_one_piece
 from tests.bounds.frames import sized_produce_request
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL, ZSTD, Rec, batch, identical_records, varint
 
@@ -77,7 +77,7 @@ def _case(topic: str, what: str, make: _Make, short: int, thorough: int, partiti
 
     return Case(
         f"{topic}: {what}",
-        same_piece_on_each_connection(produce_request_to_rewrite),
+        send_one_piece(produce_request_to_rewrite),
         CaseSize(short, seconds=15),
         CaseSize(thorough, connections=3, seconds=90),
         config=_CONFIG,

@@ -13,8 +13,8 @@ import fastavro
 from tests.bounds import costly_schemas as costly
 from tests.bounds.case import MIB, RULES_PROCESS_BYTES, Case, CaseSize
 from tests.bounds.frames import sized_produce_request
-from tests.registry.schemas_by_id import fake_registry_with_schemas
-from tests.validation.rules.json.random_json import RandomJsonGenerator
+from tests.registry.schemas_by_id import registry_of
+from tests.validation.rules.json.random_json import RandomJson
 from tests.wire.batches import ZSTD, Rec, batch
 
 _SCHEMAS = Path(__file__).parent.parent / "schemas"
@@ -28,8 +28,8 @@ _TEXTS: dict[int, tuple[str, Callable[[], str]]] = {
     1: ("JSON", lambda: costly.json_schema_with_long_enum(249)),
     2: ("JSON", lambda: costly.json_schema_with_long_enum(5_000)),
     3: ("JSON", lambda: costly.schema_with_variants(50)),
-    4: ("AVRO", lambda: costly.nested_avro_schema(28)),
-    5: ("AVRO", lambda: costly.nested_avro_schema(32)),
+    4: ("AVRO", lambda: costly.avro_chain(28)),
+    5: ("AVRO", lambda: costly.avro_chain(32)),
     6: ("JSON", lambda: costly.all_of_chain_schema(20)),
     7: ("JSON", lambda: costly.all_of_chain_schema(24)),
     8: ("JSON", lambda: costly.json_schema_with_patterns(1_500)),
@@ -53,13 +53,13 @@ def _text_of(schema_id: int) -> tuple[str, str] | None:
         language, text = _TEXTS[schema_id]
         return language, text()
     if schema_id >= _FIRST_RANDOM:
-        return "JSON", json.dumps(RandomJsonGenerator(schema_id).schema())
+        return "JSON", json.dumps(RandomJson(schema_id).schema())
     if schema_id >= _FIRST_PATTERNS:
         return "JSON", costly.json_schema_with_patterns(1_500, schema_id)
     return ("JSON", costly.wide_schema(schema_id)) if schema_id >= _FIRST_WIDE else None
 
 
-_REGISTRY = fake_registry_with_schemas(_text_of, _RULE_SETS)
+_REGISTRY = registry_of(_text_of, _RULE_SETS)
 _REGISTERED = {"name": "registered", "value": {"schema": {"registry": "main", "subject": "any"}}}
 _REQUIRED = {"schema": {"file": str(_SCHEMAS / "required.proto"), "format": "protobuf", "message": "Many"}}
 _NUMBERS = {"schema": {"file": str(_SCHEMAS / "numbers.avsc"), "format": "avro"}}
@@ -129,7 +129,7 @@ def _case(name: str, topic: str, values: Callable[[int, int], list[bytes]], code
 
 def _at_random(amount: int, number: int) -> list[bytes]:
     """Return requests of one record each; schema and value are random and unrelated."""
-    made, now = RandomJsonGenerator(number), time.time_ns() // 1_000_000
+    made, now = RandomJson(number), time.time_ns() // 1_000_000
     requests = []
     for i in range(amount):
         value = _named(_FIRST_RANDOM + number * amount + i // 4, made.text())

@@ -1,12 +1,12 @@
 """Shared resources that clients can occupy: announced memory, time and connections."""
 
 from tests.bounds import hostile_batches as hostile
-from tests.bounds.case import Case, CaseSize, ExpectedEnd, same_piece_on_each_connection
+from tests.bounds.case import Case, CaseSize, ExpectedEnd, send_one_piece
 from tests.bounds.frames import (
     good_batch,
     incomplete_frame,
+    request_head,
     request_header,
-    request_header_without_client_id,
     short_string,
     sized_produce_request,
     sized_request,
@@ -38,7 +38,7 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
     """Announced bytes that never arrive: each connection closes when its time is up."""
     return Case(
         f"{connections} connections announce 100 MB and send nothing: {name}",
-        same_piece_on_each_connection(lambda _: first),
+        send_one_piece(lambda _: first),
         CaseSize(connections=connections, seconds=6),
         ends=ExpectedEnd.CLOSED,
         config=_SHORT,
@@ -49,7 +49,7 @@ def _announcements(name: str, first: bytes, connections: int = 12, **changes: ob
 def _giants_and_honest(amount: int, number: int) -> list[bytes]:
     """Six connections announce 100 MB; all others write one small batch."""
     if number < amount:
-        return [incomplete_frame(GIANT, request_header_without_client_id(0, 9))]
+        return [incomplete_frame(GIANT, request_head(0, 9))]
     return [sized_produce_request(9, {b"attacked": [(0, good_batch(hostile.now()))]})]
 
 
@@ -123,7 +123,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "claims of 100 MB to a broker that does not read",
-        same_piece_on_each_connection(lambda _: sized_request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
+        send_one_piece(lambda _: sized_request(3, 9, b"\1\1\0\0\0") * 20_000 + _announcement(0, 9)),
         CaseSize(connections=6, seconds=20),
         ends=ExpectedEnd.CLOSED,
         config={"limits": {"frame_timeout_seconds": 1.5, "idle_timeout_seconds": 3}},
@@ -139,7 +139,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "100 connections idle after a response, idle_timeout_seconds: 2",
-        same_piece_on_each_connection(lambda _: sized_request(18, 2, b"")),
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
         CaseSize(connections=100, seconds=6),
         ends=ExpectedEnd.CLOSED,
         config={"limits": {"idle_timeout_seconds": 2}},
@@ -164,7 +164,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "3,000 idle connections",
-        same_piece_on_each_connection(lambda _: sized_request(18, 2, b"")),
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
         CaseSize(connections=500, seconds=3),
         CaseSize(connections=3_000, seconds=10),
         ends=ExpectedEnd.STAYS,
@@ -172,7 +172,7 @@ SHARED_MEMORY = [
     ),
     Case(
         "500 connections at once",
-        same_piece_on_each_connection(lambda _: sized_request(18, 2, b"")),
+        send_one_piece(lambda _: sized_request(18, 2, b"")),
         CaseSize(connections=500, seconds=8),
         ends=ExpectedEnd.RESPONDED,
     ),

@@ -16,15 +16,15 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
 from sluicegate.proxy.registry.schema_rules import SchemaRules
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
-from sluicegate.validation.rules.avro.schema import compile_serialized_avro_content
-from sluicegate.validation.rules.from_keys import compile_rule_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
+from sluicegate.validation.rules.avro.schema import serialized_avro_content
+from sluicegate.validation.rules.from_keys import rule_set_of
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import NamedRule
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.framing import ConfluentFraming
 from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema
-from tests.config.contracts.written import contract_with_fields, load_configuration_with_files
+from tests.config.contracts.written import contract_with_fields, load_texts
 from tests.validation.rules.records import record
 
 FIELDS = """
@@ -98,13 +98,13 @@ message Order {
 }
 enum State { NEW = 0; SENT = 1; LOST = 2; }
 """
-_DESCRIPTORS = compile_descriptor_set("order.proto", PROTO, {})
+_DESCRIPTORS = descriptor_set_of("order.proto", PROTO, {})
 _ID = b"\0\0\0\0\x07"
 _PARSED = fastavro.parse_schema(AVRO)
 _MILLIS = 1_800_000_000_250
 
 
-class SingleSchemaRegistry:
+class OneSchema:
     """A registry with one schema, under any subject (`Schemas`)."""
 
     name = "main"
@@ -112,9 +112,7 @@ class SingleSchemaRegistry:
 
     def __init__(self, language: SchemaLanguage) -> None:
         is_avro = language is SchemaLanguage.AVRO
-        content = (
-            compile_serialized_avro_content(json.dumps(AVRO)) if is_avro else indexed_protobuf_content(_DESCRIPTORS)
-        )
+        content = serialized_avro_content(json.dumps(AVRO)) if is_avro else indexed_protobuf_content(_DESCRIPTORS)
         self._schema = RegisteredSchema(language, content)
 
     def known(self, _schema_id: object) -> RegisteredSchema:
@@ -199,32 +197,28 @@ def rules_by_format(tmp_path: Path) -> Callable[[str], tuple[NamedRule, ...]]:
         folder.mkdir()
         contract = contract_with_fields(FIELDS).replace("format: json", f"format: {form}")
         item = "contracts: [{path: c.odcs.yaml, registry: main}]\nregistries: {main: {url: 'http://h'}}\n"
-        loaded = load_configuration_with_files(folder, item, c_odcs=contract)
+        loaded = load_texts(folder, item, c_odcs=contract)
         languages = {"json": SchemaLanguage.AVRO, "avro": SchemaLanguage.AVRO, "protobuf": SchemaLanguage.PROTOBUF}
-        made = compile_rule_set(
-            loaded.config.topics[0].rules, SchemaRules({"main": SingleSchemaRegistry(languages[form])})
-        )
+        made = rule_set_of(loaded.config.topics[0].rules, SchemaRules({"main": OneSchema(languages[form])}))
         assert made is not None
         return made.rules
 
     return rules_for_format
 
 
-def names_of_violated_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
+def names_of_broken_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str]:
     one = record(value=value)
     return {named.name for named in rules if named.rule.fault(one) is not None}
 
 
-def test_each_rule_gives_the_same_verdict_for_json_avro_and_protobuf(
-    rules_by_format: Callable[[str], tuple[NamedRule, ...]],
-) -> None:
+def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable[[str], tuple[NamedRule, ...]]) -> None:
     of_json, of_avro, of_protobuf = rules_by_format("json"), rules_by_format("avro"), rules_by_format("protobuf")
     counts: Counter[str] = Counter()
 
     for order in generate_orders(500):
-        expected = names_of_violated_rules(of_json, encode_json(order))
-        assert names_of_violated_rules(of_avro, encode_avro(order)) == expected, order
-        assert names_of_violated_rules(of_protobuf, encode_protobuf(order)) == expected, order
+        expected = names_of_broken_rules(of_json, encode_json(order))
+        assert names_of_broken_rules(of_avro, encode_avro(order)) == expected, order
+        assert names_of_broken_rules(of_protobuf, encode_protobuf(order)) == expected, order
         counts.update(expected)
 
     for made in (of_avro, of_protobuf):
@@ -234,7 +228,7 @@ def test_each_rule_gives_the_same_verdict_for_json_avro_and_protobuf(
 
 
 @pytest.mark.parametrize("form", list(WRITTEN))
-def test_violation_names_the_first_error_in_each_data_format(
+def test_the_first_error_is_named_in_each_format(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     one = record(value=WRITTEN[form](GOOD | {"amount": -1.0}))
@@ -246,11 +240,11 @@ def test_violation_names_the_first_error_in_each_data_format(
 
 
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
-def test_data_that_do_not_match_their_schema_violate_all_schema_rules(
+def test_data_that_do_not_follow_their_schema_break_the_rules_about_it(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     made, good = rules_by_format(form), WRITTEN[form](GOOD)
 
-    assert names_of_violated_rules(made, good) == set()
+    assert names_of_broken_rules(made, good) == set()
     for data in (good[:-3], b"no id", encode_json(GOOD)):
-        assert names_of_violated_rules(made, data) == {named.name for named in made}
+        assert names_of_broken_rules(made, data) == {named.name for named in made}

@@ -6,17 +6,17 @@ import pytest
 import yaml
 from open_data_contract_standard.model import OpenDataContractStandard
 
-from sluicegate.config.contracts.document import scalar_value_of, validated_contract
+from sluicegate.config.contracts.document import checked_contract, value_of
 from sluicegate.config.files.yaml_source import read_file
 from tests.config.contracts.written import ORDERS, contract_with_fields
 
 
-def test_parsed_contract_equals_that_of_the_open_data_contract_package(tmp_path: Path) -> None:
+def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) -> None:
     scalars = "[yes, 'yes', 12, '12', 0x1F, 1_000, 1.5, ~, null, '', Off, 1:30, 010]"
     text = contract_with_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
 
-    held = validated_contract(read_file(tmp_path / "c.yaml", scalar_value_of))
+    held = checked_contract(read_file(tmp_path / "c.yaml", value_of))
 
     assert not held.problems
     assert held.data == yaml.safe_load(text)
@@ -43,23 +43,21 @@ def test_parsed_contract_equals_that_of_the_open_data_contract_package(tmp_path:
         ("version: 1.2.0", "version: [", "F:6: not YAML"),
     ],
 )
-def test_contract_error_reports_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
+def test_an_error_in_a_contract_has_its_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(ORDERS.replace(was, becomes, 1))
 
-    (problem, *_) = (
-        str(each).replace(str(file), "F") for each in validated_contract(read_file(file, scalar_value_of)).problems
-    )
+    (problem, *_) = (str(each).replace(str(file), "F") for each in checked_contract(read_file(file, value_of)).problems)
 
     assert problem.startswith(wrong)
 
 
-def test_rejects_contract_file_that_is_too_large_or_nested_too_deeply(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_or_nested_too_deeply_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     for text, wrong in (
         ("#" * ((16 << 20) + 1), "more than 16 MiB"),
         (contract_with_fields("[{name: a, examples: " + "[" * 2000 + "]" * 2000 + "}]"), "nested too deeply"),
     ):
         file.write_text(text)
-        (problem,) = validated_contract(read_file(file, scalar_value_of)).problems
+        (problem,) = checked_contract(read_file(file, value_of)).problems
         assert wrong in str(problem)

@@ -4,12 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.contracts.written import (
-    ORDERS,
-    configuration_problems_with_files,
-    contract_with_fields,
-    load_configuration_with_files,
-)
+from tests.config.contracts.written import ORDERS, contract_with_fields, load_texts, problems_of_texts
 
 RULES = ["contract.schema", "contract.known-currency"]
 
@@ -29,10 +24,10 @@ RULES = ["contract.schema", "contract.known-currency"]
         ("defaults: {owner: {team: platform}}", None, RULES, "orders-team"),
     ],
 )  # fmt: skip
-def test_contract_adds_rules_and_a_missing_owner_to_the_matching_topic_entry(
+def test_a_contract_adds_rules_to_the_deciding_entry_and_an_owner_if_it_has_none(
     entries: str, mode: str | None, rules: list[str], owner: str, tmp_path: Path
 ) -> None:
-    loaded = load_configuration_with_files(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
+    loaded = load_texts(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
 
     topic = loaded.config.topics[0]
     assert (topic.match, topic.mode) == ("orders.v1", mode)
@@ -40,32 +35,30 @@ def test_contract_adds_rules_and_a_missing_owner_to_the_matching_topic_entry(
     assert str(topic.owner).startswith(owner)
 
 
-def test_owner_precedence_is_topic_file_then_contract_then_configuration_item(tmp_path: Path) -> None:
+def test_the_owner_is_that_of_the_entry_the_file_the_contract_or_the_item_in_this_order(tmp_path: Path) -> None:
     without = ORDERS.replace("team: {name: orders-team}\n", "")
     item = "contracts: [{path: orders.odcs.yaml, owner: {team: item}}]\n"
     team = {"pay": "owner: {team: files}\ntopics: [{match: orders.v1}]"}
 
     def owner_of_first_topic(text: str, contract: str, **files: str) -> str:
-        return str(load_configuration_with_files(tmp_path, text, orders_odcs=contract, **files).config.topics[0].owner)
+        return str(load_texts(tmp_path, text, orders_odcs=contract, **files).config.topics[0].owner)
 
     assert owner_of_first_topic(item + "topic_files: pay.yaml\n", ORDERS, **team) == "files"
     assert owner_of_first_topic(item, ORDERS).startswith("orders-team")
     assert owner_of_first_topic(item, without) == "item"
 
 
-def test_policy_keys_have_the_source_line_of_their_contract_or_configuration(tmp_path: Path) -> None:
+def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp_path: Path) -> None:
     text = "contracts: '*.odcs.yaml'\ntopics:\n  - {match: a}\n  - match: 'o*'\n    mode: observe\n"
-    source = load_configuration_with_files(tmp_path, text, orders_odcs=ORDERS).source
+    source = load_texts(tmp_path, text, orders_odcs=ORDERS).source
 
-    def source_location_of_policy(*path: str | int) -> str:
+    def place_of_policy(*path: str | int) -> str:
         return f"{source.place_of(path)} {source.key_of(path)}".replace(str(tmp_path), "F")
 
-    assert source_location_of_policy("topics", 0, "match") == "F/orders.odcs.yaml:10 schema[0]"
-    assert source_location_of_policy("topics", 0, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
-    assert (
-        source_location_of_policy("topics", 0, "rules", 1) == "F/orders.odcs.yaml:18 schema[0].properties[2].quality[0]"
-    )
-    assert source_location_of_policy("topics", 2, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+    assert place_of_policy("topics", 0, "match") == "F/orders.odcs.yaml:10 schema[0]"
+    assert place_of_policy("topics", 0, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
+    assert place_of_policy("topics", 0, "rules", 1) == "F/orders.odcs.yaml:18 schema[0].properties[2].quality[0]"
+    assert place_of_policy("topics", 2, "mode") == "F/sluicegate.yaml:7 topics[1].mode"
 
 
 @pytest.mark.parametrize(
@@ -88,25 +81,27 @@ def test_policy_keys_have_the_source_line_of_their_contract_or_configuration(tmp
          "rule contract.schema uses registry main, and registries has none"),
     ],
 )  # fmt: skip
-def test_contract_error_reports_file_and_line(text: str, contract: str, wrong: str, tmp_path: Path) -> None:
-    (problem,) = configuration_problems_with_files(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
+def test_an_error_in_contracts_names_the_file_and_the_line(
+    text: str, contract: str, wrong: str, tmp_path: Path
+) -> None:
+    (problem,) = problems_of_texts(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
 
     assert wrong in problem
 
 
-def test_warns_of_contract_without_topics(tmp_path: Path) -> None:
+def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
     table = ORDERS.replace('type: kafka, host: "kafka:9092", format: json', "type: custom")
 
-    (warning,) = load_configuration_with_files(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
+    (warning,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
 
     assert "the contract has no rule for a topic" in warning
 
 
-def test_contract_rules_for_avro_use_the_registry_schema(tmp_path: Path) -> None:
+def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_named(tmp_path: Path) -> None:
     avro = ORDERS.replace("format: json", "format: avro")
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: c.odcs.yaml, registry: main, mode: observe}]\n"
 
-    loaded = load_configuration_with_files(tmp_path, text, c_odcs=avro)
+    loaded = load_texts(tmp_path, text, c_odcs=avro)
 
     for rule, name in zip(loaded.config.topics[0].rules or (), RULES, strict=True):
         assert rule.value is not None and rule.value.schema_ is not None
@@ -119,10 +114,8 @@ def test_contract_rules_for_avro_use_the_registry_schema(tmp_path: Path) -> None
     assert {each.what for each in contract.unchecked} == {"sql", "service level availability"}
 
 
-def test_avro_contract_without_registry_checks_no_record_property(tmp_path: Path) -> None:
-    loaded = load_configuration_with_files(
-        tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro")
-    )
+def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: Path) -> None:
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro"))
 
     assert not loaded.config.topics[0].rules
     unchecked = loaded.source.contracts["orders.v1"].unchecked
@@ -142,14 +135,10 @@ def test_avro_contract_without_registry_checks_no_record_property(tmp_path: Path
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [[a]]}}", "the schema has no property ['a']"),
     ],
 )
-def test_reports_unchecked_contract_quality_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
+def test_unchecked_parts_of_a_contract_are_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
 
-    (statement,) = (
-        load_configuration_with_files(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract)
-        .source.contracts["t"]
-        .unchecked
-    )
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert why in statement.why
     assert statement.place.endswith("c.odcs.yaml:12")

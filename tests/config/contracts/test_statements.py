@@ -7,51 +7,43 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.config.contracts.written import (
-    ORDERS,
-    configuration_problems_with_files,
-    contract_with_fields,
-    load_configuration_with_files,
-)
+from tests.config.contracts.written import ORDERS, contract_with_fields, load_texts, problems_of_texts
 
 CONTRACT = "contracts: c.odcs.yaml\n"
 
 
-def acceptance_of_values(folder: Path, contract: str, *values: Any) -> list[bool]:
+def accepts_each_value(folder: Path, contract: str, *values: Any) -> list[bool]:
     """Return whether all rules of the contract of `t` accept each value."""
-    rules = load_configuration_with_files(folder, CONTRACT, c_odcs=contract).config.topics[0].rules or ()
+    rules = load_texts(folder, CONTRACT, c_odcs=contract).config.topics[0].rules or ()
     texts = [rule.value.schema_.text for rule in rules if rule.value is not None and rule.value.schema_ is not None]
     schemas = [jsonschema_rs.Draft202012Validator(json.loads(text)) for text in texts if text is not None]
     return [all(schema.is_valid(value) for schema in schemas) for value in values]
 
 
 def unchecked_statements(folder: Path, contract: str, topic: str = "t") -> list[str]:
-    return [
-        str(each)
-        for each in load_configuration_with_files(folder, CONTRACT, c_odcs=contract).source.contracts[topic].unchecked
-    ]
+    return [str(each) for each in load_texts(folder, CONTRACT, c_odcs=contract).source.contracts[topic].unchecked]
 
 
 @pytest.mark.parametrize("version", ["v3.0.0", "v3.0.2"])
-def test_contract_version_3_0_has_boolean_exclusive_bounds(version: str, tmp_path: Path) -> None:
+def test_exclusive_bounds_of_version_3_0_are_booleans(version: str, tmp_path: Path) -> None:
     options = "{minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false}"
     contract = contract_with_fields(f"[{{name: a, logicalType: integer, logicalTypeOptions: {options}}}]")
 
-    found = acceptance_of_values(
+    found = accepts_each_value(
         tmp_path, contract.replace("v3.1.0", version), *({"a": number} for number in (0, 1, 5, 6))
     )
 
     assert found == [False, True, True, False]
 
 
-def test_rejects_boolean_exclusive_bound_after_version_3_0_or_without_minimum(tmp_path: Path) -> None:
+def test_a_boolean_bound_of_a_later_version_or_without_its_bound_is_an_error(tmp_path: Path) -> None:
     later = contract_with_fields(
         "[{name: a, logicalType: integer, logicalTypeOptions: {minimum: 0, exclusiveMinimum: true}}]"
     )
     alone = contract_with_fields("[{name: a, logicalType: integer, logicalTypeOptions: {exclusiveMinimum: true}}]")
 
     for contract in (later, alone.replace("v3.1.0", "v3.0.2")):
-        (found,) = configuration_problems_with_files(tmp_path, CONTRACT, c_odcs=contract)
+        (found,) = problems_of_texts(tmp_path, CONTRACT, c_odcs=contract)
         assert "exclusiveMinimum" in found and 'true is not of type "number"' in found
 
 
@@ -71,38 +63,35 @@ def contract_with_quality_check(metric: str, arguments: str, kind: str = "string
         ("string", "['NaN', 'Infinity', '1e999']", ["NaN", "Infinity", "1e999"], ["x"]),
     ],
 )
-def test_valid_values_of_a_contract_are_compared_as_text(
+def test_valid_values_are_compared_as_text(
     kind: str, values: str, good: list[Any], bad: list[Any], tmp_path: Path
 ) -> None:
     contract = contract_with_quality_check("invalidValues", f"{{validValues: {values}}}", kind)
 
-    assert acceptance_of_values(tmp_path, contract, *({"a": each} for each in good)) == [True] * len(good)
-    assert acceptance_of_values(tmp_path, contract, *({"a": each} for each in bad)) == [False] * len(bad)
+    assert accepts_each_value(tmp_path, contract, *({"a": each} for each in good)) == [True] * len(good)
+    assert accepts_each_value(tmp_path, contract, *({"a": each} for each in bad)) == [False] * len(bad)
 
 
-def test_missing_values_of_a_contract_are_compared_as_text(tmp_path: Path) -> None:
+def test_missing_values_are_compared_as_text(tmp_path: Path) -> None:
     contract = contract_with_quality_check("missingValues", "{missingValues: ['-1', null]}", "integer")
 
-    assert acceptance_of_values(tmp_path, contract, {"a": 1}, {"a": -1}, {"a": None}, {}) == [True, False, False, False]
+    assert accepts_each_value(tmp_path, contract, {"a": 1}, {"a": -1}, {"a": None}, {}) == [True, False, False, False]
 
 
-def test_pattern_on_a_number_is_checked_only_by_the_audit(tmp_path: Path) -> None:
+def test_a_pattern_of_numbers_is_left_to_the_audit(tmp_path: Path) -> None:
     contract = contract_with_quality_check("invalidValues", "{pattern: '^[0-9]$'}", "integer")
 
-    assert acceptance_of_values(tmp_path, contract, {"a": 12}) == [True]
-    assert [
-        each.name
-        for each in load_configuration_with_files(tmp_path, CONTRACT, c_odcs=contract).source.contracts["t"].stored
-    ] == ["q"]
+    assert accepts_each_value(tmp_path, contract, {"a": 12}) == [True]
+    assert [each.name for each in load_texts(tmp_path, CONTRACT, c_odcs=contract).source.contracts["t"].stored] == ["q"]
 
 
-def test_field_of_a_missing_or_null_object_counts_as_null(tmp_path: Path) -> None:
+def test_a_field_of_an_object_that_is_missing_or_null_counts_as_null(tmp_path: Path) -> None:
     check = "[{id: q, metric: nullValues, mustBe: 0}]"
     inner = f"{{name: b, logicalType: object, properties: [{{name: c, logicalType: string, quality: {check}}}]}}"
     contract = contract_with_fields(f"[{{name: a, logicalType: object, properties: [{inner}]}}]")
     values: list[Any] = [{"a": {"b": {"c": "x"}}}, {"a": {"b": {"c": None}}}, {"a": {"b": {}}}, {"a": {"b": None}}]
 
-    assert acceptance_of_values(tmp_path, contract, *values, {"a": {}}, {"a": None}, {}) == [True] + [False] * 6
+    assert accepts_each_value(tmp_path, contract, *values, {"a": {}}, {"a": None}, {}) == [True] + [False] * 6
 
 
 @pytest.mark.parametrize(
@@ -117,19 +106,19 @@ def test_field_of_a_missing_or_null_object_counts_as_null(tmp_path: Path) -> Non
         ("physicalType: 'decimal( 10, 2)'", "length in decimal( 10, 2) of a: physical types have no rule"),
     ],
 )
-def test_reports_unchecked_contract_property_statement(statement: str, named: str, tmp_path: Path) -> None:
+def test_a_statement_about_a_property_without_effect_is_named(statement: str, named: str, tmp_path: Path) -> None:
     (found,) = unchecked_statements(tmp_path, contract_with_fields(f"[{{name: a, logicalType: string, {statement}}}]"))
 
     assert found.startswith(named)
 
 
-def test_reports_number_format_as_unchecked(tmp_path: Path) -> None:
+def test_the_format_of_a_number_has_no_effect(tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: number, logicalTypeOptions: {format: f32}}]")
 
     assert unchecked_statements(tmp_path, contract) == ["format f32 of a: JSON has one type"]
 
 
-def test_reports_unchecked_quality_of_list_and_map_items(tmp_path: Path) -> None:
+def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
     check = "quality: [{metric: nullValues, mustBe: 0}]"
     inner = f"{{name: c, logicalType: string, {check}}}"
     item = f"{{name: i, logicalType: object, {check}, properties: [{inner}]}}"
@@ -154,7 +143,7 @@ def test_reports_unchecked_quality_of_list_and_map_items(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("status", ["draft", "retired"])
-def test_reports_contract_status_and_second_server_as_unchecked(status: str, tmp_path: Path) -> None:
+def test_a_status_and_a_second_server_have_no_effect(status: str, tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: string}]").replace("status: active", f"status: {status}")
     contract = contract.replace("format: json}]", "format: json}, {server: dr, type: kafka, host: h, format: avro}]")
 
@@ -164,7 +153,7 @@ def test_reports_contract_status_and_second_server_as_unchecked(status: str, tmp
     ]
 
 
-def test_reports_schema_with_only_authoritative_definitions_as_unchecked(tmp_path: Path) -> None:
+def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) -> None:
     head, _, _ = ORDERS.partition("schema:")
     contract = f"{head}schema:\n  - name: t\n    authoritativeDefinitions: [{{type: schema, url: 'http://h/t.avsc'}}]\n"
 
@@ -173,10 +162,10 @@ def test_reports_schema_with_only_authoritative_definitions_as_unchecked(tmp_pat
     ]
 
 
-def test_hints_list_at_most_fifty_unchecked_statements(tmp_path: Path) -> None:
+def test_hints_name_each_statement_without_effect_up_to_fifty(tmp_path: Path) -> None:
     properties = ", ".join(f"{{name: f{i}, logicalType: string, primaryKey: true}}" for i in range(60))
 
-    hints = load_configuration_with_files(tmp_path, CONTRACT, c_odcs=contract_with_fields(f"[{properties}]")).hints
+    hints = load_texts(tmp_path, CONTRACT, c_odcs=contract_with_fields(f"[{properties}]")).hints
 
     assert len(hints) == 51
     assert "c.odcs.yaml:11: contract of t: not checked: primaryKey of f0: keys are not compared" in hints[0]

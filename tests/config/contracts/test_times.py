@@ -10,7 +10,7 @@ from random import Random
 import jsonschema_rs
 import pytest
 
-from tests.config.contracts.written import contract_with_fields, load_configuration_with_files
+from tests.config.contracts.written import contract_with_fields, load_texts
 from tests.oracle.java_program import java_command, run_java
 from tests.oracle.kafka_java import KAFKA_NEW, ROOT, kafka_folder
 
@@ -52,13 +52,11 @@ TEXTS = [
 ]
 
 
-def acceptance_check_for_field(folder: Path, field: str) -> Callable[[str], bool]:
+def rule_accepts_text(folder: Path, field: str) -> Callable[[str], bool]:
     """Return whether the rule of a contract accepts a text for its property `t`."""
     folder.mkdir(exist_ok=True)
     (rule,) = (
-        load_configuration_with_files(folder, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]"))
-        .config.topics[0]
-        .rules
+        load_texts(folder, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]")).config.topics[0].rules
         or ()
     )
     assert rule.value is not None and rule.value.schema_ is not None and rule.value.schema_.text is not None
@@ -66,18 +64,18 @@ def acceptance_check_for_field(folder: Path, field: str) -> Callable[[str], bool
     return lambda text: bool(schema.is_valid({"t": text}))
 
 
-def json_time_property(kind: str, **options: object) -> str:
+def time_property(kind: str, **options: object) -> str:
     return json.dumps({"name": "t", "logicalType": kind, "logicalTypeOptions": options})
 
 
-def mutate_text(chance: Random, text: str) -> str:
+def edit_at_random(chance: Random, text: str) -> str:
     at = chance.randrange(len(text) + 1)
     return text[:at] + chance.choice(["", "0", "9", ":", "."]) + text[at + chance.randrange(2) :]
 
 
-def test_time_formats_accept_the_same_texts_as_java(tmp_path: Path) -> None:
+def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
     chance = Random(64)
-    texts = [*dict.fromkeys([*TEXTS, *(mutate_text(chance, text) for text in TEXTS for _ in range(5))])]
+    texts = [*dict.fromkeys([*TEXTS, *(edit_at_random(chance, text) for text in TEXTS for _ in range(5))])]
     patterns = [*FORMATS, *INVALID]
     program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/TimeFormats.java"))
     lines = "".join(f"{pattern}\t{text}\n" for pattern in patterns for text in texts)
@@ -85,7 +83,7 @@ def test_time_formats_accept_the_same_texts_as_java(tmp_path: Path) -> None:
     by_pattern = {pattern: dict(zip(texts, islice(of_java, len(texts)), strict=True)) for pattern in patterns}
 
     for pattern in FORMATS:
-        is_good = acceptance_check_for_field(tmp_path, json_time_property("timestamp", format=pattern))
+        is_good = rule_accepts_text(tmp_path, time_property("timestamp", format=pattern))
         expected = {text: said == "true" for text, said in by_pattern[pattern].items()}
         assert {text: is_good(text) for text in texts} == expected, pattern
         assert set(expected.values()) == {True, False}
@@ -94,14 +92,10 @@ def test_time_formats_accept_the_same_texts_as_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", INVALID)
-def test_reports_unsupported_time_format_as_unchecked(pattern: str, tmp_path: Path) -> None:
-    contract = contract_with_fields(f"[{json_time_property('timestamp', format=pattern)}]")
+def test_a_format_that_is_none_is_named_and_not_checked(pattern: str, tmp_path: Path) -> None:
+    contract = contract_with_fields(f"[{time_property('timestamp', format=pattern)}]")
 
-    (statement,) = (
-        load_configuration_with_files(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract)
-        .source.contracts["t"]
-        .unchecked
-    )
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert str(statement) == f"format {pattern} of t: the format has parts that are not supported"
 
@@ -123,24 +117,18 @@ _ZONED, _LOCAL = "2026-11-30T09:05:00.25+01:00", "2026-11-30T09:05:00"
         ("time", {"defaultTimezone": "Etc/UTC"}, ["09:05:00", "09:05:00Z"], ["09"]),
     ],
 )
-def test_timestamp_offset_is_required_or_rejected_according_to_the_contract(
+def test_a_time_has_an_offset_as_the_contract_says(
     kind: str, options: dict[str, object], good: list[str], bad: list[str], tmp_path: Path
 ) -> None:
-    field = json_time_property(kind, **options)
+    field = time_property(kind, **options)
 
-    assert [*filter(acceptance_check_for_field(tmp_path, field), (*good, *bad))] == good
+    assert [*filter(rule_accepts_text(tmp_path, field), (*good, *bad))] == good
 
 
-def test_reports_timezone_option_that_contradicts_the_time_format(tmp_path: Path) -> None:
-    contract = contract_with_fields(
-        f"[{json_time_property('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]"
-    )
+def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None:
+    contract = contract_with_fields(f"[{time_property('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]")
 
-    (statement,) = (
-        load_configuration_with_files(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract)
-        .source.contracts["t"]
-        .unchecked
-    )
+    (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
 
     assert str(statement) == "timezone of t: format yyyy-MM-dd HH:mm:ssX decides"
 
@@ -159,13 +147,11 @@ def test_reports_timezone_option_that_contradicts_the_time_format(tmp_path: Path
         ("date", "", {"format": "yyyy-MM-dd"}, []),
     ],
 )
-def test_reports_unchecked_time_options(
+def test_options_of_a_time_without_effect_are_named(
     kind: str, physical: str, options: dict[str, object], named: list[str], tmp_path: Path
 ) -> None:
     field = json.dumps({"name": "t", "logicalType": kind, "physicalType": physical, "logicalTypeOptions": options})
 
-    loaded = load_configuration_with_files(
-        tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]")
-    )
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{field}]"))
 
     assert [str(each) for each in loaded.source.contracts["t"].unchecked] == named

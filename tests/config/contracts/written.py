@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
+from sluicegate.config.loading import ConfigError, Loaded, load_file
 from tests.config.reading import SMALLEST
 
 ORDERS = """apiVersion: v3.1.0
@@ -41,7 +41,7 @@ def contract_with_fields(properties: str, more: str = "") -> str:
     return f"{head}schema:\n  - name: t\n    properties: {properties}\n    {more}\n"
 
 
-def load_configuration_with_files(folder: Path, text: str, **files: str) -> LoadedConfig:
+def load_texts(folder: Path, text: str, **files: str) -> Loaded:
     """Write and load a configuration. `files`: the content of further files by name without suffix; `x_odcs` is a
     contract."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
@@ -49,7 +49,7 @@ def load_configuration_with_files(folder: Path, text: str, **files: str) -> Load
     return load_file(folder / "sluicegate.yaml", {})
 
 
-def configuration_problems_with_files(folder: Path, text: str, **files: str) -> list[str]:
+def problems_of_texts(folder: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load_configuration_with_files(folder, text, **files)
+        load_texts(folder, text, **files)
     return [str(problem).replace(str(folder), "F") for problem in caught.value.problems]

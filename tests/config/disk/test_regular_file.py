@@ -12,7 +12,7 @@ import pytest
 from sluicegate.config.disk.deadline import FileUnreadable
 from sluicegate.config.disk.regular_file import read_file
 from sluicegate.config.values.password import Password, PasswordUnreadable
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 KIB = 1 << 10
 
@@ -61,19 +61,19 @@ def test_a_file_above_the_size_limit_is_not_read_further(tmp_path: Path) -> None
     assert read_file(path, 3 * KIB) == bytes(3 * KIB + 1)
 
 
-def test_file_replaced_during_a_read_is_never_read_as_a_mixture(tmp_path: Path) -> None:
+def test_a_file_that_is_replaced_is_read_as_one_or_the_other(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [letter * (3 << 20) for letter in (b"a", b"b")]
     path.write_bytes(contents[0])
     ended = threading.Event()
 
-    def replace_file_repeatedly() -> None:
+    def replace_again_and_again() -> None:
         while not ended.is_set():
             for content in contents:
                 (tmp_path / "new").write_bytes(content)
                 (tmp_path / "new").replace(path)
 
-    replacing = threading.Thread(target=replace_file_repeatedly)
+    replacing = threading.Thread(target=replace_again_and_again)
     replacing.start()
     try:
         found = {read_file(path, 4 << 20) for _ in range(30)}
@@ -84,7 +84,7 @@ def test_file_replaced_during_a_read_is_never_read_as_a_mixture(tmp_path: Path) 
     assert found <= set(contents)
 
 
-def test_password_is_read_again_after_its_folder_link_changes(tmp_path: Path) -> None:
+def test_a_folder_behind_a_changed_link_is_read_again(tmp_path: Path) -> None:
     for name in ("..1", "..2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "password").write_text(name)
@@ -99,7 +99,7 @@ def test_password_is_read_again_after_its_folder_link_changes(tmp_path: Path) ->
     assert password.get() == "..2"
 
 
-def test_rejects_password_file_that_is_a_fifo_with_its_key(tmp_path: Path) -> None:
+def test_a_password_that_is_a_fifo_is_named_with_its_key(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "password")
 
     with pytest.raises(PasswordUnreadable) as raised:
@@ -110,7 +110,7 @@ def test_rejects_password_file_that_is_a_fifo_with_its_key(tmp_path: Path) -> No
     )
 
 
-def test_rejects_topic_file_that_is_a_fifo(tmp_path: Path) -> None:
+def test_a_file_of_topics_that_is_a_fifo_is_a_problem_of_that_file(tmp_path: Path) -> None:
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
 
     os.mkfifo(tmp_path / "team.yaml")
@@ -124,4 +124,4 @@ def test_rejects_topic_file_that_is_a_fifo(tmp_path: Path) -> None:
         f"{tmp_path}/team.yaml: cannot be read: expected a regular file, found a FIFO"
     ]
     (tmp_path / "team.yaml").unlink()
-    assert load_config_text(SMALLEST).config.topics == ()
+    assert load_text(SMALLEST).config.topics == ()

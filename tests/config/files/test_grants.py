@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.rules.rule import Client
 from tests.config.reading import SMALLEST
 
@@ -15,36 +15,35 @@ ALLOWED = "topic_files: [{path: pay.yaml, topics: ['payments.*', ledger], allow:
 MIRROR = Client("a:1", "mirror")
 
 
-def load_configuration_with_files(folder: Path, text: str, **files: str) -> LoadedConfig:
+def load_texts(folder: Path, text: str, **files: str) -> Loaded:
     """Write and load a configuration. `files`: the content of further files by name without suffix."""
     for stem, content in {"sluicegate": SMALLEST + text, **files}.items():
         (folder / f"{stem}.yaml").write_text(content)
     return load_file(folder / "sluicegate.yaml", {})
 
 
-def configuration_problems_with_files(folder: Path, text: str, **files: str) -> list[str]:
+def problems_of_texts(folder: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load_configuration_with_files(folder, text, **files)
+        load_texts(folder, text, **files)
     return [str(problem).replace(str(folder), "F") for problem in caught.value.problems]
 
 
-def test_delegated_exemptions_and_quotas_apply_only_to_topics_in_scope(tmp_path: Path) -> None:
-    loaded = load_configuration_with_files(
+def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None:
+    loaded = load_texts(
         tmp_path,
         ALLOWED + "exempt: [{client_id: ops}]\nquotas: [{name: q, topic: audit, bytes_per_second: 5}]\n",
         pay="exempt:\n  - {client_id: mirror, topics: payments.eu*}\n  - {client_id: etl, topics: [ledger]}\n"
         "quotas: [{name: pay, topic: payments.*, requests_per_second: 5}]\n",
     )
-    rulebook = create_rulebook(loaded.config, source=loaded.source)
+    rulebook = rulebook_of(loaded.config, source=loaded.source)
 
     assert not loaded.warnings
     exempt = {
-        topic: not rulebook.policy_of(topic).policy_for_client(MIRROR).checked
-        for topic in ("payments.eu", "ledger", "orders")
+        topic: not rulebook.policy_of(topic).for_client(MIRROR).checked for topic in ("payments.eu", "ledger", "orders")
     }
     assert exempt == {"payments.eu": True, "ledger": False, "orders": False}
-    assert not rulebook.exempts_client(MIRROR)
-    assert rulebook.exempts_client(Client("a:1", "ops"))
+    assert not rulebook.exempts(MIRROR)
+    assert rulebook.exempts(Client("a:1", "ops"))
     quotas = {topic: rulebook.policy_of(topic).quota for topic in ("payments.eu", "ledger", "audit")}
     assert {topic: quota and quota.name for topic, quota in quotas.items()} == {
         "payments.eu": "pay",
@@ -89,12 +88,10 @@ def test_delegated_exemptions_and_quotas_apply_only_to_topics_in_scope(tmp_path:
         ("requests: []", "requests: only topics and owner are allowed in a file of topic_files; move other keys to "),
     ],
 )
-def test_rejects_delegated_entry_outside_its_scope_with_file_and_line(
-    tmp_path: Path, content: str, problem: str
-) -> None:
+def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path, content: str, problem: str) -> None:
     own = "quotas: [{name: own, client_id: a, connections: 1}]\n"
 
-    found = configuration_problems_with_files(tmp_path, ALLOWED + own, pay=content)
+    found = problems_of_texts(tmp_path, ALLOWED + own, pay=content)
 
     assert any(each.startswith(f"F/pay.yaml:1: {problem}") for each in found), found
 
@@ -123,20 +120,16 @@ def test_rejects_delegated_entry_outside_its_scope_with_file_and_line(
         ),
     ],
 )
-def test_rejects_exempt_list_in_a_topic_file_that_is_not_allowed_to_have_one(
-    tmp_path: Path, items: str, problem: str
-) -> None:
-    found = configuration_problems_with_files(
-        tmp_path, f"topic_files: {items}\n", pay="exempt: [{client_id: a, topics: ledger}]"
-    )
+def test_a_list_that_an_item_does_not_allow_is_an_error(tmp_path: Path, items: str, problem: str) -> None:
+    found = problems_of_texts(tmp_path, f"topic_files: {items}\n", pay="exempt: [{client_id: a, topics: ledger}]")
 
     assert any(each.startswith(problem) for each in found), found
 
 
-def test_warns_of_team_quota_that_an_operator_quota_overrides(tmp_path: Path) -> None:
+def test_a_team_quota_that_an_operator_quota_precedes_is_a_warning(tmp_path: Path) -> None:
     own = "quotas: [{name: all, topic: '*', bytes_per_second: 9}]\n"
 
-    (warning,) = load_configuration_with_files(
+    (warning,) = load_texts(
         tmp_path, ALLOWED + own, pay="quotas: [{name: pay, topic: ledger, bytes_per_second: 1}]"
     ).warnings
 
@@ -152,22 +145,20 @@ NAMES = st.text("abx.", min_size=1, max_size=6).filter(lambda name: name.strip("
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=3), names=st.lists(NAMES, min_size=1, max_size=8))
-def test_team_exemptions_and_quotas_never_match_topics_outside_their_scope(
-    tmp_path: Path, patterns: list[str], names: list[str]
-) -> None:
+def test_no_team_exempts_a_client_on_a_topic_of_another(tmp_path: Path, patterns: list[str], names: list[str]) -> None:
     """For any patterns, either loading fails, or the exemptions and quotas match only topics of the scope."""
     listed = ", ".join(f"'{pattern}'" for pattern in patterns)
     quotas = ", ".join(f"{{name: q{i}, topic: '{each}', bytes_per_second: 1}}" for i, each in enumerate(patterns))
     scope = "topic_files: [{path: team.yaml, topics: [a.*, bb], allow: [exempt, quotas]}]\n"
     try:
-        loaded = load_configuration_with_files(
+        loaded = load_texts(
             tmp_path, scope, team=f"exempt: [{{client_id: m, topics: [{listed}]}}]\nquotas: [{quotas}]\n"
         )
     except ConfigError:
         return
-    rulebook = create_rulebook(loaded.config)
+    rulebook = rulebook_of(loaded.config)
 
     for name in [name for name in names if name != "bb" and not name.startswith("a.")]:
         policy = rulebook.policy_of(name)
-        assert policy.policy_for_client(Client("a:1", "m")) is policy
+        assert policy.for_client(Client("a:1", "m")) is policy
         assert policy.quota is None

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, LoadedConfig
+from sluicegate.config.loading import ConfigError, Loaded
 from sluicegate.proxy.reload.config_file import NOTHING, ConfigFile
 from tests.config.contracts.written import ORDERS
 from tests.config.reading import SMALLEST
 
 
-class PolicyFolder:
+class Folder:
     """A configuration with included files in `policies/`, which is read repeatedly, as by a proxy."""
 
     def __init__(self, root: Path, keys: str) -> None:
@@ -21,7 +21,7 @@ class PolicyFolder:
         self.main = root / "sluicegate.yaml"
         self.main.write_text(SMALLEST + keys)
         self.file = ConfigFile(self.main, ())
-        self.loaded: LoadedConfig | None = None
+        self.loaded: Loaded | None = None
 
     def write(self, name: str, content: str) -> None:
         (self.policies / name).write_text(content)
@@ -42,167 +42,165 @@ class PolicyFolder:
 
 
 @pytest.fixture
-def policy_folder(tmp_path: Path) -> PolicyFolder:
-    policy_folder = PolicyFolder(tmp_path, "topic_files: policies/*.yaml\n")
-    policy_folder.write("a.yaml", "topics: [{match: payments*}, {match: ledger}]")
-    policy_folder.write("b.yaml", "topics: [{match: orders}]")
-    assert policy_folder.read() == ["payments*", "ledger", "orders"]
-    return policy_folder
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path, "topic_files: policies/*.yaml\n")
+    folder.write("a.yaml", "topics: [{match: payments*}, {match: ledger}]")
+    folder.write("b.yaml", "topics: [{match: orders}]")
+    assert folder.read() == ["payments*", "ledger", "orders"]
+    return folder
 
 
-def test_entries_of_a_missing_topic_file_stay_in_order_until_it_returns(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
+def test_a_vanished_file_keeps_its_entries_at_their_place_until_it_is_back(folder: Folder) -> None:
+    folder.remove("a.yaml")
     for _ in range(2):  # also after the next reload
-        assert policy_folder.read() == ["payments*", "ledger", "orders"]
-        assert policy_folder.missing == {"a.yaml": ["payments*", "ledger"]}
+        assert folder.read() == ["payments*", "ledger", "orders"]
+        assert folder.missing == {"a.yaml": ["payments*", "ledger"]}
 
-    policy_folder.write("a.yaml", "topics: [{match: payments*}]")
-    assert policy_folder.read() == ["payments*", "orders"]
-    assert policy_folder.missing == {}
+    folder.write("a.yaml", "topics: [{match: payments*}]")
+    assert folder.read() == ["payments*", "orders"]
+    assert folder.missing == {}
 
 
-def test_error_in_a_missing_topic_file_reports_its_line(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
-    policy_folder.read()
-    policy_folder.main.write_text(SMALLEST + "topic_files: [{path: policies/*.yaml, topics: [orders, ledger]}]\n")
+def test_an_error_in_a_kept_file_names_its_line(folder: Folder) -> None:
+    folder.remove("a.yaml")
+    folder.read()
+    folder.main.write_text(SMALLEST + "topic_files: [{path: policies/*.yaml, topics: [orders, ledger]}]\n")
 
     with pytest.raises(ConfigError, match=r"policies/a\.yaml:1: topics\[0\]\.match: payments\* is not limited to"):
-        policy_folder.read()
+        folder.read()
 
 
-def test_missing_topic_file_counts_as_a_change_only_until_the_next_read(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
-    assert [policy_folder.file.has_changed() for _ in range(2)] == [False, True]
-    policy_folder.read()
-    assert [policy_folder.file.has_changed() for _ in range(3)] == [False, False, False]
+def test_a_vanished_file_is_not_a_change_of_its_own_after_it_was_read(folder: Folder) -> None:
+    folder.remove("a.yaml")
+    assert [folder.file.has_changed() for _ in range(2)] == [False, True]
+    folder.read()
+    assert [folder.file.has_changed() for _ in range(3)] == [False, False, False]
 
 
-def test_emptied_topic_file_removes_its_policies_at_once(policy_folder: PolicyFolder) -> None:
+def test_a_file_without_topics_removes_its_policies_at_once(folder: Folder) -> None:
     for content in ("topics: []", "topics:", ""):
-        policy_folder.write("a.yaml", content)
-        assert policy_folder.read() == ["orders"]
-        assert policy_folder.missing == {}
+        folder.write("a.yaml", content)
+        assert folder.read() == ["orders"]
+        assert folder.missing == {}
 
-    policy_folder.remove("a.yaml")
-    assert (policy_folder.read(), policy_folder.missing) == (["orders"], {})
-
-
-def test_renamed_topic_file_keeps_its_entries(policy_folder: PolicyFolder) -> None:
-    (policy_folder.policies / "a.yaml").rename(policy_folder.policies / "z.yaml")
-
-    assert policy_folder.read() == ["orders", "payments*", "ledger"]
-    assert policy_folder.missing == {}
+    folder.remove("a.yaml")
+    assert (folder.read(), folder.missing) == (["orders"], {})
 
 
-def test_keeps_only_entries_of_a_missing_file_that_no_other_file_defines(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
-    policy_folder.write("b.yaml", "topics: [{match: orders}, {match: ledger, mode: observe}]")
+def test_a_renamed_file_has_no_effect(folder: Folder) -> None:
+    (folder.policies / "a.yaml").rename(folder.policies / "z.yaml")
+
+    assert folder.read() == ["orders", "payments*", "ledger"]
+    assert folder.missing == {}
+
+
+def test_only_entries_that_no_other_file_has_are_kept(folder: Folder) -> None:
+    folder.remove("a.yaml")
+    folder.write("b.yaml", "topics: [{match: orders}, {match: ledger, mode: observe}]")
     for _ in range(2):
-        assert policy_folder.read() == ["payments*", "orders", "ledger"]
-        assert policy_folder.missing == {"a.yaml": ["payments*"]}
+        assert folder.read() == ["payments*", "orders", "ledger"]
+        assert folder.missing == {"a.yaml": ["payments*"]}
 
-    policy_folder.main.write_text(SMALLEST + "topic_files: policies/*.yaml\ntopics: [{match: payments*}]\n")
-    assert policy_folder.read() == ["payments*", "orders", "ledger"]
-    assert policy_folder.missing == {}
-
-
-def test_broad_pattern_of_another_team_does_not_replace_a_missing_topic_file(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
-    policy_folder.write("b.yaml", "topics: [{match: '*', checks: none}]")
-
-    assert policy_folder.read() == ["payments*", "ledger", "*"]
+    folder.main.write_text(SMALLEST + "topic_files: policies/*.yaml\ntopics: [{match: payments*}]\n")
+    assert folder.read() == ["payments*", "orders", "ledger"]
+    assert folder.missing == {}
 
 
-def test_missing_policy_folder_keeps_all_its_policies(policy_folder: PolicyFolder) -> None:
-    shutil.rmtree(policy_folder.policies)
+def test_a_broad_pattern_of_another_team_does_not_replace_a_vanished_file(folder: Folder) -> None:
+    folder.remove("a.yaml")
+    folder.write("b.yaml", "topics: [{match: '*', checks: none}]")
 
-    assert policy_folder.read() == ["payments*", "ledger", "orders"]
-    assert policy_folder.missing == {"a.yaml": ["payments*", "ledger"], "b.yaml": ["orders"]}
-
-
-def test_drops_entries_of_files_that_the_configuration_no_longer_includes(policy_folder: PolicyFolder) -> None:
-    policy_folder.remove("a.yaml")
-    policy_folder.main.write_text(SMALLEST + "topic_files: policies/b*.yaml\n")
-
-    assert (policy_folder.read(), policy_folder.missing) == (["orders"], {})
+    assert folder.read() == ["payments*", "ledger", "*"]
 
 
-def test_missing_named_topic_file_is_an_error_only_if_it_was_never_read(tmp_path: Path) -> None:
-    policy_folder = PolicyFolder(tmp_path, "topic_files: [policies/a.yaml]\n")
-    policy_folder.write("a.yaml", "topics: [{match: payments}]")
-    policy_folder.read()
-    policy_folder.remove("a.yaml")
-    assert policy_folder.read() == ["payments"]
-    assert policy_folder.missing == {"a.yaml": ["payments"]}
+def test_a_folder_that_vanishes_keeps_all_its_policies(folder: Folder) -> None:
+    shutil.rmtree(folder.policies)
 
-    policy_folder.loaded = None  # as after a restart
+    assert folder.read() == ["payments*", "ledger", "orders"]
+    assert folder.missing == {"a.yaml": ["payments*", "ledger"], "b.yaml": ["orders"]}
+
+
+def test_files_that_the_configuration_no_longer_names_are_removed(folder: Folder) -> None:
+    folder.remove("a.yaml")
+    folder.main.write_text(SMALLEST + "topic_files: policies/b*.yaml\n")
+
+    assert (folder.read(), folder.missing) == (["orders"], {})
+
+
+def test_a_file_by_name_is_kept_and_one_that_never_was_there_is_an_error(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "topic_files: [policies/a.yaml]\n")
+    folder.write("a.yaml", "topics: [{match: payments}]")
+    folder.read()
+    folder.remove("a.yaml")
+    assert folder.read() == ["payments"]
+    assert folder.missing == {"a.yaml": ["payments"]}
+
+    folder.loaded = None  # as after a restart
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
-        policy_folder.read()
+        folder.read()
 
 
-def test_broken_link_counts_as_a_missing_topic_file(policy_folder: PolicyFolder) -> None:
+def test_a_link_with_a_missing_target_counts_as_vanished(folder: Folder) -> None:
     """When keys are removed, kubelet removes the folder first and the links to its files later."""
-    (policy_folder.policies / "a.yaml").rename(policy_folder.policies.parent / "target")
-    (policy_folder.policies / "a.yaml").symlink_to("../target")
-    policy_folder.read()
-    (policy_folder.policies.parent / "target").unlink()
+    (folder.policies / "a.yaml").rename(folder.policies.parent / "target")
+    (folder.policies / "a.yaml").symlink_to("../target")
+    folder.read()
+    (folder.policies.parent / "target").unlink()
 
-    assert policy_folder.read() == ["payments*", "ledger", "orders"]
-    assert policy_folder.missing == {"a.yaml": ["payments*", "ledger"]}
+    assert folder.read() == ["payments*", "ledger", "orders"]
+    assert folder.missing == {"a.yaml": ["payments*", "ledger"]}
 
 
-def test_replaced_link_folder_reports_only_the_removed_topic_file_as_missing(tmp_path: Path) -> None:
-    policy_folder = PolicyFolder(tmp_path, "topic_files: policies/*.yaml\n")
+def test_an_exchanged_folder_of_links_misses_only_the_file_that_is_gone(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "topic_files: policies/*.yaml\n")
     for name, match in (("..1", "old"), ("..2", "new")):
-        (policy_folder.policies / name).mkdir()
-        policy_folder.write(f"{name}/kept.yaml", f"topics: [{{match: {match}}}]")
-    policy_folder.write("..1/gone.yaml", "topics: [{match: gone}]")
-    (policy_folder.policies / "..data").symlink_to("..1")
+        (folder.policies / name).mkdir()
+        folder.write(f"{name}/kept.yaml", f"topics: [{{match: {match}}}]")
+    folder.write("..1/gone.yaml", "topics: [{match: gone}]")
+    (folder.policies / "..data").symlink_to("..1")
     for name in ("kept.yaml", "gone.yaml"):
-        (policy_folder.policies / name).symlink_to(f"..data/{name}")
-    assert policy_folder.read() == ["gone", "old"]
+        (folder.policies / name).symlink_to(f"..data/{name}")
+    assert folder.read() == ["gone", "old"]
 
-    (policy_folder.policies / "..tmp").symlink_to("..2")
-    (policy_folder.policies / "..tmp").replace(policy_folder.policies / "..data")
-    assert (policy_folder.read(), policy_folder.missing) == (["gone", "new"], {"gone.yaml": ["gone"]})
-    policy_folder.remove("gone.yaml")
-    assert (policy_folder.read(), policy_folder.missing) == (["gone", "new"], {"gone.yaml": ["gone"]})
+    (folder.policies / "..tmp").symlink_to("..2")
+    (folder.policies / "..tmp").replace(folder.policies / "..data")
+    assert (folder.read(), folder.missing) == (["gone", "new"], {"gone.yaml": ["gone"]})
+    folder.remove("gone.yaml")
+    assert (folder.read(), folder.missing) == (["gone", "new"], {"gone.yaml": ["gone"]})
 
 
-def test_exemptions_and_quotas_of_a_missing_file_stay_until_another_file_has_them(tmp_path: Path) -> None:
-    policy_folder = PolicyFolder(
-        tmp_path, "topic_files: [{path: policies/*.yaml, topics: 't*', allow: [exempt, quotas]}]\n"
-    )
+def test_exemptions_and_quotas_of_a_vanished_file_are_kept_and_may_move(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "topic_files: [{path: policies/*.yaml, topics: 't*', allow: [exempt, quotas]}]\n")
     lists = "exempt: [{client_id: mirror, topics: 't*'}]\nquotas: [{name: q, topic: 't*', bytes_per_second: 5}]\n"
-    policy_folder.write("a.yaml", f"topics: [{{match: t1}}]\n{lists}")
-    policy_folder.read()
-    policy_folder.remove("a.yaml")
-    policy_folder.read()
-    assert policy_folder.loaded is not None
-    assert (len(policy_folder.loaded.config.exempt), len(policy_folder.loaded.config.quotas)) == (1, 1)
+    folder.write("a.yaml", f"topics: [{{match: t1}}]\n{lists}")
+    folder.read()
+    folder.remove("a.yaml")
+    folder.read()
+    assert folder.loaded is not None
+    assert (len(folder.loaded.config.exempt), len(folder.loaded.config.quotas)) == (1, 1)
 
-    policy_folder.write("b.yaml", lists)  # a second quota with the same name would be an error
-    assert (policy_folder.read(), policy_folder.missing) == (["t1"], {"a.yaml": ["t1"]})
-    assert (len(policy_folder.loaded.config.exempt), len(policy_folder.loaded.config.quotas)) == (1, 1)
-
-
-def test_configuration_file_is_never_reported_as_a_missing_topic_file(tmp_path: Path) -> None:
-    policy_folder = PolicyFolder(tmp_path, "topic_files: '*.yaml'\ntopics: [{match: own}]\n")
-    assert (policy_folder.read(), policy_folder.missing) == (["own"], {})
-    assert (policy_folder.read(), policy_folder.missing) == (["own"], {})
+    folder.write("b.yaml", lists)  # a second quota with the same name would be an error
+    assert (folder.read(), folder.missing) == (["t1"], {"a.yaml": ["t1"]})
+    assert (len(folder.loaded.config.exempt), len(folder.loaded.config.quotas)) == (1, 1)
 
 
-def test_missing_contract_keeps_its_rules_until_another_file_has_them(tmp_path: Path) -> None:
-    policy_folder = PolicyFolder(tmp_path, "contracts: policies/*.odcs.yaml\n")
-    policy_folder.write("orders.odcs.yaml", ORDERS)
-    topics = policy_folder.read()
-    assert policy_folder.loaded is not None
-    rules = policy_folder.loaded.config.topics[0].rules
-    policy_folder.remove("orders.odcs.yaml")
+def test_the_configuration_in_the_same_folder_is_never_taken_for_a_vanished_file(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "topic_files: '*.yaml'\ntopics: [{match: own}]\n")
+    assert (folder.read(), folder.missing) == (["own"], {})
+    assert (folder.read(), folder.missing) == (["own"], {})
+
+
+def test_a_vanished_contract_keeps_its_rules_until_another_file_has_them(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, "contracts: policies/*.odcs.yaml\n")
+    folder.write("orders.odcs.yaml", ORDERS)
+    topics = folder.read()
+    assert folder.loaded is not None
+    rules = folder.loaded.config.topics[0].rules
+    folder.remove("orders.odcs.yaml")
 
     for _ in range(2):
-        assert (policy_folder.read(), policy_folder.missing) == (topics, {"orders.odcs.yaml": topics})
-        assert policy_folder.loaded.config.topics[0].rules == rules
+        assert (folder.read(), folder.missing) == (topics, {"orders.odcs.yaml": topics})
+        assert folder.loaded.config.topics[0].rules == rules
 
-    policy_folder.write("renamed.odcs.yaml", ORDERS)
-    assert (policy_folder.read(), policy_folder.missing) == (topics, {})
+    folder.write("renamed.odcs.yaml", ORDERS)
+    assert (folder.read(), folder.missing) == (topics, {})

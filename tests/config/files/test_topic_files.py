@@ -4,36 +4,36 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.config.loading import ConfigError, Loaded, load_file
+from sluicegate.validation.from_keys import rulebook_of
 from tests.config.reading import SMALLEST
 
 BEFORE = "message.timestamp.before.max.ms"
 
 
 @pytest.fixture
-def main_configuration_file(tmp_path: Path) -> Path:
+def main(tmp_path: Path) -> Path:
     (tmp_path / "policies").mkdir()
     return tmp_path / "sluicegate.yaml"
 
 
-def load_configuration_with_topic_files(main_configuration_file: Path, text: str, **files: str) -> LoadedConfig:
+def load_files(main: Path, text: str, **files: str) -> Loaded:
     """Write and load a configuration. `files`: the content of policy files by name without suffix."""
-    main_configuration_file.write_text(SMALLEST + text)
+    main.write_text(SMALLEST + text)
     for stem, content in files.items():
-        (main_configuration_file.parent / "policies" / f"{stem}.yaml").write_text(content)
-    return load_file(main_configuration_file, {})
+        (main.parent / "policies" / f"{stem}.yaml").write_text(content)
+    return load_file(main, {})
 
 
-def configuration_problems_with_topic_files(main_configuration_file: Path, text: str, **files: str) -> list[str]:
+def problems_of_file(main: Path, text: str, **files: str) -> list[str]:
     with pytest.raises(ConfigError) as caught:
-        load_configuration_with_topic_files(main_configuration_file, text, **files)
-    return [str(problem).replace(str(main_configuration_file.parent), "F") for problem in caught.value.problems]
+        load_files(main, text, **files)
+    return [str(problem).replace(str(main.parent), "F") for problem in caught.value.problems]
 
 
-def test_entries_follow_the_main_files_in_order_of_file_names(main_configuration_file: Path) -> None:
-    loaded = load_configuration_with_topic_files(
-        main_configuration_file,
+def test_entries_follow_the_main_files_in_order_of_file_names(main: Path) -> None:
+    loaded = load_files(
+        main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}]\n",
         b="topics:\n  - match: b1\n  - match: b2\n",
         a="topics: [{match: a}]",
@@ -42,10 +42,10 @@ def test_entries_follow_the_main_files_in_order_of_file_names(main_configuration
     assert [topic.match for topic in loaded.config.topics] == ["own", "a", "b1", "b2"]
 
 
-def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main_configuration_file: Path) -> None:
-    rulebook = create_rulebook(
-        load_configuration_with_topic_files(
-            main_configuration_file,
+def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main: Path) -> None:
+    rulebook = rulebook_of(
+        load_files(
+            main,
             f"defaults: {{{BEFORE}: 7}}\ntopic_files: policies/*.yaml\ntopics: [{{match: pay*, mode: reject}}]\n",
             team=f"topics: [{{match: payments, mode: observe}}, {{match: orders, {BEFORE}: 5}}]",
         ).config
@@ -55,9 +55,9 @@ def test_main_file_entries_precede_topic_files_and_defaults_apply_last(main_conf
     assert [rulebook.policy_of(topic).before_max_ms for topic in ("orders", "else")] == [5, 7]
 
 
-def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main_configuration_file: Path) -> None:
-    loaded = load_configuration_with_topic_files(
-        main_configuration_file,
+def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main: Path) -> None:
+    loaded = load_files(
+        main,
         "topic_files: [policies/z.yaml, policies/*.yaml]\n",
         a="topics: [{match: a}]",
         z="topics: [{match: z}]",
@@ -66,18 +66,13 @@ def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main_conf
     assert [topic.match for topic in loaded.config.topics] == ["z", "a"]
 
 
-def test_topic_file_wildcard_excludes_the_main_configuration_file(main_configuration_file: Path) -> None:
-    assert (
-        load_configuration_with_topic_files(main_configuration_file, "topic_files: '*.yaml'\ntopics: [{match: own}]\n")
-        .config.topics[0]
-        .match
-        == "own"
-    )
+def test_a_topic_files_pattern_does_not_include_the_configuration_itself(main: Path) -> None:
+    assert load_files(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
 
 
-def test_topic_file_error_reports_file_key_and_line(main_configuration_file: Path) -> None:
-    assert configuration_problems_with_topic_files(
-        main_configuration_file,
+def test_an_error_names_file_key_and_line(main: Path) -> None:
+    assert problems_of_file(
+        main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
         a="topics:\n  - match: fine\n  - match: bad\n    cleanup.polici: compact\n",
         b="topics:\n  - mode: observe\n",
@@ -89,9 +84,9 @@ def test_topic_file_error_reports_file_key_and_line(main_configuration_file: Pat
     ]
 
 
-def test_rejects_topic_file_with_unsupported_key_or_invalid_yaml(main_configuration_file: Path) -> None:
-    assert configuration_problems_with_topic_files(
-        main_configuration_file,
+def test_topic_files_with_other_keys_or_invalid_yaml_are_errors(main: Path) -> None:
+    assert problems_of_file(
+        main,
         "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
         a="limits: {max_in_flight: 5}\n",
         b="topics: 5\n",
@@ -105,64 +100,55 @@ def test_rejects_topic_file_with_unsupported_key_or_invalid_yaml(main_configurat
     ]
 
 
-def test_warns_of_pattern_covered_by_another_topic_file_with_both_locations(main_configuration_file: Path) -> None:
-    (warning,) = load_configuration_with_topic_files(
-        main_configuration_file,
+def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Path) -> None:
+    (warning,) = load_files(
+        main,
         "topic_files: policies/*.yaml\n",
         a="topics:\n  - match: 'orders*'\n",
         b="topics:\n  - match: orders-eu\n",
     ).warnings
 
-    folder = main_configuration_file.parent / "policies"
+    folder = main.parent / "policies"
     assert warning.startswith(f"{folder}/b.yaml:2: topics[0].match orders-eu never decides: topics[0] (orders*, ")
     assert f"{folder}/a.yaml:2)" in warning
 
 
-def test_warns_of_topic_file_pattern_without_a_match(main_configuration_file: Path) -> None:
-    (warning,) = load_configuration_with_topic_files(main_configuration_file, "topic_files: policies/*.yml\n").warnings
+def test_a_topic_files_pattern_without_a_match_is_a_warning(main: Path) -> None:
+    (warning,) = load_files(main, "topic_files: policies/*.yml\n").warnings
 
-    assert (
-        warning
-        == f"{main_configuration_file}:3: topic_files {main_configuration_file.parent}/policies/*.yml matches no file"
-    )
+    assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml matches no file"
 
 
-def test_empty_topic_file_has_no_topics(main_configuration_file: Path) -> None:
-    assert (
-        load_configuration_with_topic_files(
-            main_configuration_file, "topic_files: policies/*.yaml\n", a="", b="topics:\n"
-        ).config.topics
-        == ()
-    )
+def test_an_empty_file_has_no_topics(main: Path) -> None:
+    assert load_files(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
 
 
-def test_topic_files_above_16_mib_are_rejected(main_configuration_file: Path) -> None:
-    (main_configuration_file.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
+def test_topic_files_above_16_mib_are_rejected(main: Path) -> None:
+    (main.parent / "policies" / "big.yaml").write_bytes(b"#" * (17 << 20))
 
-    (problem,) = configuration_problems_with_topic_files(main_configuration_file, "topic_files: policies/*.yaml\n")
+    (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
         "F/sluicegate.yaml:3: topic_files: F contains 1 files of 17 MiB; expected at most 1000, of 16 MiB together"
     )
 
 
-def test_rejects_too_many_topic_files_with_their_count(main_configuration_file: Path) -> None:
+def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> None:
     for i in range(1100):
-        (main_configuration_file.parent / "policies" / f"{i}.yaml").touch()
+        (main.parent / "policies" / f"{i}.yaml").touch()
 
-    (problem,) = configuration_problems_with_topic_files(main_configuration_file, "topic_files: policies/*.yaml\n")
+    (problem,) = problems_of_file(main, "topic_files: policies/*.yaml\n")
     assert problem == (
         "F/sluicegate.yaml:3: topic_files: F/policies/*.yaml matches 1100 files; expected at most 1000, "
         "of 16 MiB together"
     )
 
 
-def test_environment_topic_index_refers_to_entries_of_the_main_file(main_configuration_file: Path) -> None:
-    main_configuration_file.write_text(SMALLEST + "topics: [{match: own}]\n")
-    (main_configuration_file.parent / "policies" / "a.yaml").write_text("topics: [{match: a}]")
+def test_variables_of_the_environment_name_the_configurations_own_entries(main: Path) -> None:
+    main.write_text(SMALLEST + "topics: [{match: own}]\n")
+    (main.parent / "policies" / "a.yaml").write_text("topics: [{match: a}]")
 
     config = load_file(
-        main_configuration_file,
-        {"SLUICEGATE__TOPIC_FILES": "policies/a.yaml", "SLUICEGATE__TOPICS__0__MODE": "observe"},
+        main, {"SLUICEGATE__TOPIC_FILES": "policies/a.yaml", "SLUICEGATE__TOPICS__0__MODE": "observe"}
     ).config
 
     assert [(topic.match, topic.mode) for topic in config.topics] == [("own", "observe"), ("a", None)]
@@ -171,9 +157,9 @@ def test_environment_topic_index_refers_to_entries_of_the_main_file(main_configu
 SCOPED = 'topic_files: [{path: "policies/pay*.yaml", topics: ["payments.*", ledger]}, policies/other.yaml]\n'
 
 
-def test_accepts_entries_within_their_file_scope_and_any_topic_without_a_scope(main_configuration_file: Path) -> None:
-    loaded = load_configuration_with_topic_files(
-        main_configuration_file,
+def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_may_name_any_topic(main: Path) -> None:
+    loaded = load_files(
+        main,
         SCOPED,
         pay="topics: [{match: payments.eu, quarantine: payments.dead}, {match: '/payments\\.[a-z]+/'}]",
         other="topics: [{match: '*', checks: none}]",
@@ -183,11 +169,11 @@ def test_accepts_entries_within_their_file_scope_and_any_topic_without_a_scope(m
     assert not loaded.warnings
 
 
-def test_rejects_topic_entry_outside_its_file_scope_with_a_correction(main_configuration_file: Path) -> None:
+def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_write(main: Path) -> None:
     scope = "the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)"
     instead = 'write match: "payments.*", or a part of it'
-    assert configuration_problems_with_topic_files(
-        main_configuration_file,
+    assert problems_of_file(
+        main,
         SCOPED,
         pay="topics:\n  - match: '*'\n    checks: none\n  - match: payments.eu\n    quarantine: orders\n",
         pay2="topics: [{match: /pay.*/}, {match: ledgers}, {match: '/(/'}]",
@@ -202,9 +188,9 @@ def test_rejects_topic_entry_outside_its_file_scope_with_a_correction(main_confi
     ]
 
 
-def test_topic_file_must_satisfy_all_scopes_that_match_it(main_configuration_file: Path) -> None:
-    (problem,) = configuration_problems_with_topic_files(
-        main_configuration_file,
+def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
+    (problem,) = problems_of_file(
+        main,
         "topic_files: [policies/*.yaml, {path: policies/pay.yaml, topics: payments.*}]\n",
         pay="topics: [{match: payments.eu}, {match: orders}]",
     )
@@ -225,32 +211,23 @@ def test_topic_file_must_satisfy_all_scopes_that_match_it(main_configuration_fil
         ("{topics: a}", "topic_files[0].path: this key is required"),
     ],
 )
-def test_rejects_invalid_scope_of_a_topic_file(main_configuration_file: Path, item: str, problem: str) -> None:
-    found = configuration_problems_with_topic_files(
-        main_configuration_file, f"topic_files: [{item}]\n", pay="topics: [{match: a}]"
-    )
+def test_an_invalid_scope_of_a_topic_file_is_an_error(main: Path, item: str, problem: str) -> None:
+    found = problems_of_file(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
 
     assert any(f": {problem}" in each for each in found), found
 
 
-def test_topic_file_wildcard_excludes_test_case_files(main_configuration_file: Path) -> None:
+def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
     cases = {"a.test": "cases: []", "a": "topics: [{match: a}]"}
 
-    assert [
-        topic.match
-        for topic in load_configuration_with_topic_files(
-            main_configuration_file, "topic_files: policies/*.yaml\n", **cases
-        ).config.topics
-    ] == ["a"]
-    (problem,) = configuration_problems_with_topic_files(
-        main_configuration_file, "topic_files: policies/a.test.yaml\n", **cases
-    )
+    assert [topic.match for topic in load_files(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
+    (problem,) = problems_of_file(main, "topic_files: policies/a.test.yaml\n", **cases)
     assert "only topics and owner are allowed" in problem
 
 
-def test_owner_precedence_is_entry_then_file_then_configuration_item(main_configuration_file: Path) -> None:
-    loaded = load_configuration_with_topic_files(
-        main_configuration_file,
+def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: Path) -> None:
+    loaded = load_files(
+        main,
         "defaults: {owner: {team: platform}}\n"
         "topic_files: [{path: policies/a*.yaml, owner: {team: item}}, policies/*.yaml]\n"
         "topics: [{match: own}]\n",
@@ -258,7 +235,7 @@ def test_owner_precedence_is_entry_then_file_then_configuration_item(main_config
         a2="topics: [{match: a3}]",
         b="topics: [{match: b}]",
     )
-    rulebook = create_rulebook(loaded.config, source=loaded.source)
+    rulebook = rulebook_of(loaded.config, source=loaded.source)
 
     owners = {topic: str(rulebook.policy_of(topic).owner) for topic in ("a1", "a2", "a3", "b", "own", "else")}
     assert owners == {
@@ -270,21 +247,18 @@ def test_owner_precedence_is_entry_then_file_then_configuration_item(main_config
         "else": "platform",
     }
     sources = {topic: rulebook.policy_of(topic).origins.paths["owner"] for topic in owners}
-    folder = main_configuration_file.parent / "policies"
+    folder = main.parent / "policies"
     assert [f"{loaded.source.place_of(path)}, {loaded.source.key_of(path)}" for path in sources.values()] == [
         f"{folder}/a.yaml:3, topics[0].owner",
         f"{folder}/a.yaml:1, owner",
-        f"{main_configuration_file}:4, topic_files[0].owner",
-        *[f"{main_configuration_file}:3, defaults.owner"] * 3,
+        f"{main}:4, topic_files[0].owner",
+        *[f"{main}:3, defaults.owner"] * 3,
     ]
 
 
-def test_owner_error_in_a_topic_file_reports_its_line(main_configuration_file: Path) -> None:
-    assert configuration_problems_with_topic_files(
-        main_configuration_file,
-        "topic_files: policies/*.yaml\n",
-        a="topics: [{match: a}]\nowner: {name: a}\n",
-        b="owner: {contact: b}\n",
+def test_a_mistake_in_the_owner_of_a_file_names_its_line(main: Path) -> None:
+    assert problems_of_file(
+        main, "topic_files: policies/*.yaml\n", a="topics: [{match: a}]\nowner: {name: a}\n", b="owner: {contact: b}\n"
     ) == [
         "F/policies/a.yaml:2: owner.team: this key is required",
         "F/policies/a.yaml:2: owner.name: no such key; write team: a",

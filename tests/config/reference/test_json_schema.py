@@ -9,15 +9,15 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from sluicegate.config.files.yaml_source import read_yaml
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import ConfigError, load
-from sluicegate.config.reference.json_schema import config_file_schema, topic_files_schema
-from sluicegate.config.reference.page import key_description, sections
+from sluicegate.config.reference.json_schema import schema_of_file, schema_of_topic_files
+from sluicegate.config.reference.page import sections, words_of
 from tests.config.reading import SMALLEST
 
 ROOT = Path(__file__).parents[3]
-WHOLE = Draft202012Validator(config_file_schema())
-TOPICS = Draft202012Validator(topic_files_schema())
+WHOLE = Draft202012Validator(schema_of_file())
+TOPICS = Draft202012Validator(schema_of_topic_files())
 FENCED = re.compile(r"^( *)```ya?ml\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -34,7 +34,7 @@ def example_configurations() -> list[Any]:
     return [*found, pytest.param((ROOT / "sluicegate.yaml").read_text(), id="sluicegate.yaml")]
 
 
-def parse_as_yaml_1_2(text: str) -> Any:
+def parse_as_editor(text: str) -> Any:
     """Return the YAML as an editor reads it, by YAML 1.2: only numbers, true and false are special, and a date is a
     text."""
     return yaml.load(text, _Editor)
@@ -48,13 +48,13 @@ class _Editor(yaml.SafeLoader):
 
 
 def test_generated_schemas_are_valid_json_schemas() -> None:
-    Draft202012Validator.check_schema(config_file_schema())
-    Draft202012Validator.check_schema(topic_files_schema())
+    Draft202012Validator.check_schema(schema_of_file())
+    Draft202012Validator.check_schema(schema_of_topic_files())
 
 
 @pytest.mark.parametrize("text", example_configurations())
-def test_json_schema_accepts_every_documented_example(text: str) -> None:
-    data = parse_as_yaml_1_2(text)
+def test_every_example_is_accepted(text: str) -> None:
+    data = parse_as_editor(text)
     parts = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
     if set(data) <= {"topics", "owner"}:
         assert [error.message for error in TOPICS.iter_errors(data)] == []
@@ -62,7 +62,7 @@ def test_json_schema_accepts_every_documented_example(text: str) -> None:
     assert [error.message for error in WHOLE.iter_errors(parts | data)] == []
 
 
-def test_documentation_contains_example_configurations() -> None:
+def test_the_documentation_has_examples() -> None:
     assert len(example_configurations()) > 5
 
 
@@ -110,57 +110,55 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_json_schema_accepts_valid_configurations(text: str) -> None:
-    load(read_yaml(SMALLEST + without_topic_files(text), "c.yaml"), {})
+def test_the_schema_accepts_valid_files(text: str) -> None:
+    load(read_yaml(SMALLEST + existing_parts(text), "c.yaml"), {})
 
-    assert [error.message for error in WHOLE.iter_errors(parse_as_yaml_1_2(SMALLEST + text))] == []
+    assert [error.message for error in WHOLE.iter_errors(parse_as_editor(SMALLEST + text))] == []
 
 
 @pytest.mark.parametrize("text", REJECTED)
-def test_json_schema_rejects_invalid_configurations(text: str) -> None:
+def test_the_schema_rejects_invalid_files(text: str) -> None:
     with pytest.raises(ConfigError):
         load(read_yaml(SMALLEST + text, "c.yaml"), {})
 
-    assert not WHOLE.is_valid(parse_as_yaml_1_2(SMALLEST + text))
+    assert not WHOLE.is_valid(parse_as_editor(SMALLEST + text))
 
 
-def without_topic_files(text: str) -> str:
+def existing_parts(text: str) -> str:
     """Return the parts that exist."""
     return "" if text.startswith("topic_files: [") else text
 
 
 @pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])
-def test_json_schema_rejects_missing_required_keys(text: str) -> None:
-    assert not WHOLE.is_valid(parse_as_yaml_1_2(text))
+def test_the_schema_reports_missing_keys(text: str) -> None:
+    assert not WHOLE.is_valid(parse_as_editor(text))
 
 
-def test_topic_files_have_a_separate_json_schema() -> None:
+def test_files_of_topics_have_a_schema_of_their_own() -> None:
     assert TOPICS.is_valid({"topics": [{"match": "a"}]})
     assert TOPICS.is_valid({})
     assert not TOPICS.is_valid({"limits": {}})
     assert not TOPICS.is_valid({"topics": [{"mode": "observe"}]})
 
 
-def test_json_schema_descriptions_equal_the_reference_without_links() -> None:
+def test_every_key_is_described_as_in_the_reference_without_links() -> None:
     described = set()
 
-    def collect_descriptions(schema: Any) -> None:
+    def check_descriptions(schema: Any) -> None:
         if isinstance(schema, dict):
             if isinstance(schema.get("description"), str):
                 described.add(schema["description"])
             for inner in schema.values():
-                collect_descriptions(inner)
+                check_descriptions(inner)
         elif isinstance(schema, list):
             for inner in schema:
-                collect_descriptions(inner)
+                check_descriptions(inner)
 
-    collect_descriptions(config_file_schema())
+    check_descriptions(schema_of_file())
     assert all("](" not in words for words in described)
     by_model = {
         section.model: section for section in sections()
     }  # a type that is used at several places has one schema
-    keys = {
-        key_description(section.name, key) for section in by_model.values() for key in keys_of_section(section.model)
-    }
+    keys = {words_of(section.name, key) for section in by_model.values() for key in each_key_of(section.model)}
     assert len(keys) > 100
     assert {words for words in keys if "](" not in words} <= described

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.reference.page import page, sections
-from sluicegate.config.section import described_key, section
+from sluicegate.config.section import described, section
 
 ROOT = Path(__file__).parents[3]
 
@@ -21,12 +21,12 @@ def keys_without_description(model: type) -> list[str]:
     return [
         f"{model.__module__}: {model.__name__}.{key.attribute} has no description for docs/configuration.md; write "
         f'{key.attribute} = described("what it does", default=...)'
-        for key in keys_of_section(model)
+        for key in each_key_of(model)
         if not key.description
     ]
 
 
-def test_every_configuration_key_has_a_description() -> None:
+def test_every_key_is_described() -> None:
     missing = [words for each in sections() for words in keys_without_description(each.model)]
 
     assert not missing, "\n".join(missing)
@@ -34,11 +34,11 @@ def test_every_configuration_key_has_a_description() -> None:
 
 @section
 class _Half:
-    described_key: str = described_key("what it is")
+    described: str = described("what it is")
     forgotten: str = "a"
 
 
-def test_keys_without_description_detects_an_undescribed_key() -> None:
+def test_a_configuration_key_without_description_is_found() -> None:
     assert [words.partition(" has no")[0].rpartition(" ")[2] for words in keys_without_description(_Half)] == [
         "_Half.forgotten"
     ]

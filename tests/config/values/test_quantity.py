@@ -4,7 +4,7 @@ import pytest
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.config.values.quantity import duration_text
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from tests.config.reading import SMALLEST, config_problems_of_text, load_config_
     ],
 )
 def test_timestamp_bounds_accept_milliseconds_or_a_unit(written: str, milliseconds: int) -> None:
-    assert load_config_text(
+    assert load_text(
         SMALLEST + f"defaults: {{message.timestamp.before.max.ms: {written}}}"
     ).config.defaults.before_max_ms == (milliseconds)
 
@@ -33,7 +33,7 @@ def test_timestamp_bounds_accept_milliseconds_or_a_unit(written: str, millisecon
     ("written", "seconds"), [("30", 30), ("1.5", 1.5), ("2min", 120), ("500ms", 0.5), ("1h", 3600), ("'5s'", 5)]
 )
 def test_timeouts_accept_seconds_or_a_unit(written: str, seconds: float) -> None:
-    assert load_config_text(SMALLEST + f"drain_timeout_seconds: {written}").config.drain_timeout_seconds == seconds
+    assert load_text(SMALLEST + f"drain_timeout_seconds: {written}").config.drain_timeout_seconds == seconds
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,8 @@ def test_timeouts_accept_seconds_or_a_unit(written: str, seconds: float) -> None
 def test_sizes_accept_bytes_or_a_unit(written: str, size: int) -> None:
     text = SMALLEST + f"limits: {{max_decompressed_bytes: {written}}}"
 
-    assert load_config_text(text).config.limits.max_decompressed_bytes == size
-    assert (
-        load_config_text(SMALLEST, SLUICEGATE__LIMITS__MAX_DECOMPRESSED_BYTES=written).config
-        == load_config_text(text).config
-    )
+    assert load_text(text).config.limits.max_decompressed_bytes == size
+    assert load_text(SMALLEST, SLUICEGATE__LIMITS__MAX_DECOMPRESSED_BYTES=written).config == load_text(text).config
 
 
 @pytest.mark.parametrize(
@@ -80,30 +77,28 @@ def test_sizes_accept_bytes_or_a_unit(written: str, size: int) -> None:
     ],
 )
 def test_rejects_invalid_timestamp_bounds(written: str) -> None:
-    (problem,) = config_problems_of_text(SMALLEST + f"defaults: {{message.timestamp.before.max.ms: '{written}'}}")
+    (problem,) = problems_of_text(SMALLEST + f"defaults: {{message.timestamp.before.max.ms: '{written}'}}")
 
     assert "expected milliseconds or a duration with a unit" in problem
 
 
 @pytest.mark.parametrize("written", ["0", "-5", "1e999", ".inf", "100000000d", "0.0001"])
 def test_rejects_invalid_timeouts(written: str) -> None:
-    assert len(config_problems_of_text(SMALLEST + f"drain_timeout_seconds: {written}")) == 1
+    assert len(problems_of_text(SMALLEST + f"drain_timeout_seconds: {written}")) == 1
 
 
 def test_bootstrap_addresses_may_be_one_comma_separated_text() -> None:
     text = SMALLEST.replace("['h:1']", "'a:1, [::1]:2,'")
 
-    assert load_config_text(text).config.upstream.bootstrap == (HostPort("a", 1), HostPort("::1", 2))
-    both = load_config_text(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP="[::1]:9092,b:2").config.upstream.bootstrap
+    assert load_text(text).config.upstream.bootstrap == (HostPort("a", 1), HostPort("::1", 2))
+    both = load_text(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP="[::1]:9092,b:2").config.upstream.bootstrap
     assert both == (HostPort("::1", 9092), HostPort("b", 2))
 
 
 def test_list_items_from_the_environment_keep_their_order() -> None:
     variables = {f"SLUICEGATE__TOPICS__{i}__MATCH": f"t{i}" for i in range(12)}
 
-    assert [topic.match for topic in load_config_text(SMALLEST, **variables).config.topics] == [
-        f"t{i}" for i in range(12)
-    ]
+    assert [topic.match for topic in load_text(SMALLEST, **variables).config.topics] == [f"t{i}" for i in range(12)]
 
 
 @pytest.mark.parametrize(
@@ -119,5 +114,5 @@ def test_list_items_from_the_environment_keep_their_order() -> None:
         (2**63 - 1, "106751991167 d 7 h"),
     ],
 )
-def test_duration_is_formatted_in_its_two_largest_units(milliseconds: int, text: str) -> None:
+def test_a_duration_is_shown_in_its_two_largest_units(milliseconds: int, text: str) -> None:
     assert duration_text(milliseconds) == text

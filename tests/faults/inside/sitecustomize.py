@@ -29,7 +29,7 @@ _OF_CONNECTIONS = frozenset(
         "InFlightQueue",
         "InFlightRequest",
         "RequestRunner",
-        "ResponseDelivery",
+        "Delivery",
         "SessionCloser",
         "ProduceRequest",
         "ValidatedRequest",

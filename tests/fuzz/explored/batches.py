@@ -5,7 +5,7 @@ from time import thread_time
 
 from crc32c import crc32c
 
-from tests.bounds.frames import ProduceEncoder, request_header
+from tests.bounds.frames import ProduceLayout, request_header
 from tests.fuzz import compiled
 from tests.proxy.session.playbook import NOW
 
@@ -20,7 +20,7 @@ def records(data: bytes) -> None:
     one[_MAGIC_AT] = 2
     struct.pack_into(">i", one, _LENGTH_AT, len(one) - _LOG_OVERHEAD)
     struct.pack_into(">I", one, _CRC_AT, crc32c(memoryview(one)[_COVERED_AT:]))
-    layout, start = ProduceEncoder(_VERSION), request_header(0, _VERSION)
+    layout, start = ProduceLayout(_VERSION), request_header(0, _VERSION)
     frame = bytearray(start + layout.body([layout.topic(compiled.TOPICS[0], [layout.partition(0, bytes(one))])]))
     begun = thread_time()
     compiled.validate(frame, _VERSION, len(start), NOW)

@@ -6,7 +6,7 @@ import random
 from unittest.mock import patch
 
 import sluicegate.proxy.scheduling.scheduler
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from tests.bounds.frames import compact_string, good_batch, sized_produce_request, sized_request
 from tests.bounds.stand_in_responses import topic_id_of
@@ -103,7 +103,7 @@ def _done(play: Playbook) -> tuple[bytes, bytes, bool]:
 
 def seed_responses() -> list[bytes]:
     """Return a broker's responses to `ASKED`, as a seed."""
-    from tests.bounds.stand_in_responses import MockBrokerResponses  # noqa: PLC0415
+    from tests.bounds.stand_in_responses import StandInResponses  # noqa: PLC0415
 
-    broker = MockBrokerResponses({1: ("127.0.0.1", 9092)})
-    return [broker.response(asked[4:]) or build_frame(b"") for asked in ASKED]
+    broker = StandInResponses({1: ("127.0.0.1", 9092)})
+    return [broker.response(asked[4:]) or frame_of(b"") for asked in ASKED]

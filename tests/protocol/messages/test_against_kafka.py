@@ -11,7 +11,7 @@ from sluicegate.protocol.messages import cluster, fetch, handshake, produce, top
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, message_definition, parse_versions
 from tests.oracle.kafka_java import KAFKA_NEWEST, KAFKA_OLD
-from tests.oracle.kafka_messages import run_kafka_message_program
+from tests.oracle.kafka_messages import ask_kafka
 from tests.wire import fetch_response, share_messages, unparsed_messages
 
 MODULES = (
@@ -33,16 +33,16 @@ def message_schemas() -> list[tuple[str, MessageSchema]]:
     return [(schema.name, schema) for schema in found]
 
 
-def matches_expected_values(parsed: Any, expected: Any) -> bool:
+def has_expected_values(parsed: Any, expected: Any) -> bool:
     """Return whether a parsed value has all expected values; it may also have fields with defaults."""
     if isinstance(expected, dict):
-        return all(name in parsed and matches_expected_values(parsed[name], value) for name, value in expected.items())
+        return all(name in parsed and has_expected_values(parsed[name], value) for name, value in expected.items())
     if isinstance(expected, list):
-        return len(parsed) == len(expected) and all(map(matches_expected_values, parsed, expected))
+        return len(parsed) == len(expected) and all(map(has_expected_values, parsed, expected))
     return bool(parsed == expected)
 
 
-def kafka_release_with_version(name: str, version: int) -> str:
+def release_of(name: str, version: int) -> str:
     """Return a Kafka release with this version: 3.9.1 for versions that 4.0 removed."""
     newest = parse_versions(message_definition(KAFKA_NEWEST, name)["validVersions"])
     return KAFKA_NEWEST if version in newest else KAFKA_OLD
@@ -50,20 +50,18 @@ def kafka_release_with_version(name: str, version: int) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("release", [KAFKA_NEWEST, KAFKA_OLD])
-def test_messages_round_trip_through_kafka_in_each_version(release: str) -> None:
+def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
     cases = [
         (name, schema, version, RandomMessage(release, name, version, seed))
         for name, schema in message_schemas()
         for version in schema.versions
-        if kafka_release_with_version(name, version) == release
+        if release_of(name, version) == release
         for seed in SEEDS
     ]
     assert cases
     written = [schema.build(message.ours, version) for _, schema, version, message in cases]
 
-    results = run_kafka_message_program(
-        release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)]
-    )
+    results = ask_kafka(release, [(name, v, data) for (name, _, v, _), data in zip(cases, written, strict=True)])
 
     assert len(results) == len(cases)
     for (name, schema, version, message), ours, result in zip(cases, written, results, strict=True):
@@ -72,12 +70,12 @@ def test_messages_round_trip_through_kafka_in_each_version(release: str) -> None
         theirs, understood = result
         assert theirs == ours, f"{where}: Kafka writes other bytes"
         assert understood == message.kafka, f"{where}: Kafka reads other values"
-        assert matches_expected_values(schema.parse(theirs, version), message.ours), (
+        assert has_expected_values(schema.parse(theirs, version), message.ours), (
             f"{where}: our schema reads other values"
         )
 
 
-def test_every_message_schema_module_is_compared_with_kafka() -> None:
+def test_every_module_with_messages_is_compared() -> None:
     compared = [schema for _, schema in message_schemas()]
 
     for found in iter_modules(messages.__path__, f"{messages.__name__}."):
@@ -85,9 +83,9 @@ def test_every_message_schema_module_is_compared_with_kafka() -> None:
         assert all(any(each is schema for schema in compared) for each in own), f"add {found.name} to MODULES"
 
 
-def test_every_schema_version_exists_in_a_kafka_release() -> None:
+def test_every_version_of_a_schema_is_in_a_kafka_release() -> None:
     for name, schema in message_schemas():
         for version in schema.versions:
-            release = kafka_release_with_version(name, version)
+            release = release_of(name, version)
             assert version in parse_versions(message_definition(release, name)["validVersions"]), f"{name} v{version}"
             assert message_definition(release, name)["flexibleVersions"] in (f"{schema.flexible_since}+", "none")

@@ -12,18 +12,14 @@ from sluicegate.protocol.api import APIS
 from sluicegate.protocol.messages.schema import MessageSchema
 from tests.oracle.definitions import RandomMessage, random_integer
 from tests.oracle.kafka_java import KAFKA_NEWEST, KAFKA_OLD
-from tests.protocol.messages.test_against_kafka import (
-    kafka_release_with_version,
-    matches_expected_values,
-    message_schemas,
-)
+from tests.protocol.messages.test_against_kafka import has_expected_values, message_schemas, release_of
 
 KEYS = {api.name: api.key for api in APIS.values()}
 SEEDS = range(6)
 ERROR_CODES = (0, 2, 3, 6, 32, 87, 100)
 
 
-def random_kio_integer(chance: random.Random, field: str, bits: int) -> int:
+def kio_number(chance: random.Random, field: str, bits: int) -> int:
     """Return a random value that kio can represent: it converts error codes to an enum, and times to datetime or
     timedelta."""
     if field.endswith("ErrorCode"):
@@ -33,7 +29,7 @@ def random_kio_integer(chance: random.Random, field: str, bits: int) -> int:
     return random_integer(chance, field, bits)
 
 
-def kio_message_class(name: str, version: int) -> Any:
+def kio_type(name: str, version: int) -> Any:
     load = load_request_schema if name.endswith("Request") else load_response_schema
     return load(KEYS[name.removesuffix("Request").removesuffix("Response")], version)
 
@@ -41,17 +37,17 @@ def kio_message_class(name: str, version: int) -> Any:
 @pytest.mark.parametrize(
     ("name", "schema"), message_schemas(), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_messages_equal_those_that_kio_reads_and_writes(name: str, schema: MessageSchema) -> None:
+def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -> None:
     compared = 0
     for version in schema.versions:
-        if kafka_release_with_version(name, version) == KAFKA_OLD:
+        if release_of(name, version) == KAFKA_OLD:
             continue  # kio contains the messages of Kafka 4
         try:
-            entity = kio_message_class(name, version)
+            entity = kio_type(name, version)
         except UnknownEntity:
             continue
         for seed in SEEDS:
-            message = RandomMessage(KAFKA_NEWEST, name, version, seed, random_kio_integer)
+            message = RandomMessage(KAFKA_NEWEST, name, version, seed, kio_number)
             ours = schema.build(message.ours, version)
 
             value, size = entity_reader(entity)(ours, 0)
@@ -60,6 +56,6 @@ def test_messages_equal_those_that_kio_reads_and_writes(name: str, schema: Messa
 
             assert size == len(ours), f"{name} v{version}"
             assert theirs.getvalue() == ours, f"{name} v{version}"
-            assert matches_expected_values(schema.parse(theirs.getvalue(), version), message.ours), f"{name} v{version}"
+            assert has_expected_values(schema.parse(theirs.getvalue(), version), message.ours), f"{name} v{version}"
             compared += 1
     assert compared

@@ -17,13 +17,13 @@ from sluicegate.protocol.messages.handshake import (
     SASL_HANDSHAKE_RESPONSE,
 )
 from sluicegate.protocol.messages.login import (
-    BrokerOffersNoLogin,
     LoginExchange,
+    LoginNotOffered,
     LoginRequest,
-    LoginTokenRejected,
     PasswordLogin,
     SaslAuthenticationFailed,
     TokenLogin,
+    TokenNotAccepted,
 )
 
 
@@ -37,35 +37,35 @@ def authenticate_response(content: bytes = b"", code: int = 0, message: str | No
     )  # fmt: skip
 
 
-def sasl_auth_bytes_of_request(request: LoginRequest | None) -> bytes:
+def auth_bytes_of(request: LoginRequest | None) -> bytes:
     assert request is not None
     assert (request.key, request.version) == (ApiKey.SASL_AUTHENTICATE, 0)
     return bytes(SASL_AUTHENTICATE_REQUEST.parse(request.body, 0)["auth_bytes"])
 
 
-def login_exchange_after_handshake(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
+def begin_login(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes]:
     """Return an exchange after the handshake, and its first message."""
     exchange = LoginExchange(login)
-    handshake = exchange.first_message()
+    handshake = exchange.first()
     assert (handshake.key, handshake.version) == (ApiKey.SASL_HANDSHAKE, 1)
     assert SASL_HANDSHAKE_REQUEST.parse(handshake.body, 1)["mechanism"] == login.mechanism
-    return exchange, sasl_auth_bytes_of_request(exchange.after(handshake_response(login.mechanism)))
+    return exchange, auth_bytes_of(exchange.after(handshake_response(login.mechanism)))
 
 
-def test_sasl_plain_sends_name_and_password_in_the_first_message() -> None:
-    exchange, message = login_exchange_after_handshake(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
+def test_plain_sends_name_and_password_at_once() -> None:
+    exchange, message = begin_login(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
 
     assert message == b"\0tim\0tanstaaftanstaaf"
     assert exchange.after(authenticate_response()) is None
 
 
-def test_scram_messages_equal_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scramp, "ScramClient", partial(scramp.ScramClient, c_nonce="rOprNGfwEbeRWgbNEkqO"))
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
-    exchange, message = login_exchange_after_handshake(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+    exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
 
     assert message == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
-    final = sasl_auth_bytes_of_request(
+    final = auth_bytes_of(
         exchange.after(authenticate_response(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()))
     )
     assert final == f"c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=".encode()
@@ -73,8 +73,8 @@ def test_scram_messages_equal_the_rfc_7677_example(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_scram_rejects_server_with_invalid_signature(mechanism: str) -> None:
-    exchange, message = login_exchange_after_handshake(PasswordLogin(mechanism, "user", "pencil"))
+def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) -> None:
+    exchange, message = begin_login(PasswordLogin(mechanism, "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
     salt = base64.b64encode(bytes(16)).decode()
     exchange.after(authenticate_response(f"r={nonce},s={salt},i=4096".encode()))
@@ -84,18 +84,16 @@ def test_scram_rejects_server_with_invalid_signature(mechanism: str) -> None:
         exchange.after(authenticate_response(f"v={forged}".encode()))
 
 
-def test_scram_rejects_excessive_iteration_count() -> None:
-    exchange, message = login_exchange_after_handshake(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
+def test_too_many_hashes_are_not_computed() -> None:
+    exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
 
     with pytest.raises(SaslAuthenticationFailed, match="requires 5000000 hashes of the password, more than 1000000"):
         exchange.after(authenticate_response(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
 
 
-def test_oauthbearer_token_is_sent_with_extensions() -> None:
-    exchange, message = login_exchange_after_handshake(
-        TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1")))
-    )  # as RFC 7628, 4.1
+def test_a_token_is_sent_with_extensions() -> None:
+    exchange, message = begin_login(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
 
     assert message == b"n,,\x01auth=Bearer vF9dft4qmT\x01host=a\x01port=1\x01\x01"
     assert exchange.after(authenticate_response()) is None
@@ -106,30 +104,27 @@ def test_oauthbearer_token_is_sent_with_extensions() -> None:
     [authenticate_response(code=58, message="Authentication failed"), authenticate_response()],
     ids=["Kafka", "a broker that ends quietly"],
 )
-def test_oauthbearer_rejection_reports_the_brokers_reason(end: bytes) -> None:
+def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
     """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
-    exchange, _ = login_exchange_after_handshake(TokenLogin("planted"))
+    exchange, _ = begin_login(TokenLogin("planted"))
 
-    assert (
-        sasl_auth_bytes_of_request(exchange.after(authenticate_response(b'{"status":"invalid_token"}\n\x01')))
-        == b"\x01"
-    )
-    with pytest.raises(LoginTokenRejected) as raised:
+    assert auth_bytes_of(exchange.after(authenticate_response(b'{"status":"invalid_token"}\n\x01'))) == b"\x01"
+    with pytest.raises(TokenNotAccepted) as raised:
         exchange.after(end)
 
     assert str(raised.value) == 'the broker does not accept the token: {"status":"invalid_token"}??'
 
 
 def test_a_token_rejected_with_an_error_code_is_not_accepted() -> None:
-    exchange, _ = login_exchange_after_handshake(TokenLogin("planted"))
+    exchange, _ = begin_login(TokenLogin("planted"))
 
-    with pytest.raises(LoginTokenRejected, match=r"^no such key$"):
+    with pytest.raises(TokenNotAccepted, match=r"^no such key$"):
         exchange.after(authenticate_response(code=58, message="no such key"))
 
 
 def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
-    exchange.first_message()
+    exchange.first()
 
     with pytest.raises(SaslAuthenticationFailed, match=r"^the broker offers GSSAPI, OAUTHBEARER, not PLAIN$"):
         exchange.after(handshake_response("GSSAPI", "OAUTHBEARER", code=33))
@@ -137,17 +132,17 @@ def test_an_unsupported_mechanism_is_reported_with_those_that_the_broker_offers(
 
 def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
     exchange = LoginExchange(PasswordLogin("PLAIN", "u", "p"))
-    exchange.first_message()
+    exchange.first()
 
-    with pytest.raises(BrokerOffersNoLogin):
+    with pytest.raises(LoginNotOffered):
         exchange.after(handshake_response(code=34))
 
 
 @pytest.mark.parametrize(
     ("message", "words"), [("x" * 5000, "x" * 300), ("a\nb\x1b[31m", "a?b?[31m"), (None, "no reason")]
 )
-def test_login_error_contains_shortened_printable_broker_message(message: str | None, words: str) -> None:
-    exchange, _ = login_exchange_after_handshake(PasswordLogin("PLAIN", "u", "planted"))
+def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: str) -> None:
+    exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "planted"))
 
     with pytest.raises(SaslAuthenticationFailed) as raised:
         exchange.after(authenticate_response(code=58, message=message))
@@ -157,14 +152,14 @@ def test_login_error_contains_shortened_printable_broker_message(message: str | 
 
 
 @pytest.mark.parametrize("response", [b"", b"\0", b"\0\0\xff"])
-def test_rejects_truncated_sasl_response(response: bytes) -> None:
-    exchange, _ = login_exchange_after_handshake(PasswordLogin("PLAIN", "u", "p"))
+def test_half_a_response_is_malformed(response: bytes) -> None:
+    exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "p"))
 
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         exchange.after(response)
 
 
-def test_repr_of_login_does_not_reveal_secrets() -> None:
+def test_no_secret_is_shown() -> None:
     held = [PasswordLogin("PLAIN", "u", "planted"), TokenLogin("planted")]
 
     assert "planted" not in repr(held)

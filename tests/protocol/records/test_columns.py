@@ -16,7 +16,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=9), st.none() | st.binary(max_si
 RECORDS = st.lists(st.builds(Rec, INT64, BYTES, BYTES, HEADERS.map(tuple)), min_size=1, max_size=6)
 
 
-class PayloadColumns:
+class ReadColumns:
     """A payload that is read into columns with room for `count` records."""
 
     def __init__(self, payload: bytes, count: int, base_timestamp: int, base_offset: int = 0) -> None:
@@ -25,37 +25,37 @@ class PayloadColumns:
         pattern = base_timestamp % 2**64
         self.read = read_columns(self.payload, 0, len(payload), count, base_offset, pattern, Columns(*self.rows), 0)
 
-    def bytes_in_column(self, at: int, row: int) -> bytes | None:
+    def bytes_at(self, at: int, row: int) -> bytes | None:
         place, size = self.rows[at][row], self.rows[at + 1][row]
         return None if size < 0 else bytes(self.payload[place : place + size])
 
 
-def encode_records(records: list[Rec]) -> bytes:
+def payload_of(records: list[Rec]) -> bytes:
     return b"".join(record(rec, i, records[0].timestamp) for i, rec in enumerate(records))
 
 
 @given(RECORDS, st.integers(0, 2**62))
-def test_read_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
-    found = PayloadColumns(encode_records(records), len(records), records[0].timestamp, base_offset)
+def test_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
+    found = ReadColumns(payload_of(records), len(records), records[0].timestamp, base_offset)
 
     assert found.read == len(records)
     for row, rec in enumerate(records):
         assert found.rows[0][row] == base_offset + row
         assert found.rows[1][row] == rec.timestamp
-        assert found.bytes_in_column(2, row) == rec.key
-        assert found.bytes_in_column(4, row) == rec.value
+        assert found.bytes_at(2, row) == rec.key
+        assert found.bytes_at(4, row) == rec.value
         start, size = found.rows[6][row], found.rows[7][row]
         assert read_headers(found.payload, start, start + size) == list(rec.headers)
 
 
 @given(RECORDS, st.data())
-def test_truncated_payload_yields_the_complete_records_before_the_cut(records: list[Rec], data: st.DataObject) -> None:
-    whole = encode_records(records)
+def test_a_cut_payload_is_reported_at_its_position(records: list[Rec], data: st.DataObject) -> None:
+    whole = payload_of(records)
     size = data.draw(st.integers(0, len(whole) - 1))
 
-    found = PayloadColumns(whole[:size], len(records), records[0].timestamp)
+    found = ReadColumns(whole[:size], len(records), records[0].timestamp)
 
-    ends = [len(encode_records(records[: i + 1])) for i in range(len(records))]
+    ends = [len(payload_of(records[: i + 1])) for i in range(len(records))]
     assert found.read == sum(end <= size for end in ends)
 
 
@@ -81,11 +81,9 @@ def test_byte_columns_concatenate_their_values(pieces: list[bytes | None], fille
 
 
 @given(HEADERS, st.data())
-def test_read_headers_returns_none_for_truncated_headers(
-    headers: list[tuple[bytes, bytes | None]], data: st.DataObject
-) -> None:
+def test_truncated_headers_are_not_read(headers: list[tuple[bytes, bytes | None]], data: st.DataObject) -> None:
     rec = Rec(0, b"", b"", tuple(headers))
-    found = PayloadColumns(encode_records([rec]), 1, 0)
+    found = ReadColumns(payload_of([rec]), 1, 0)
     start, size = found.rows[6][0], found.rows[7][0]
     cut = data.draw(st.integers(0, size - 1))
 
@@ -98,7 +96,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=5), BYTES), max_size=3)
 
 
 @given(st.lists(st.builds(Rec, TIMES, BYTES, BYTES, HEADERS), min_size=1, max_size=30))
-def test_read_totals_equals_the_sums_over_the_records(records: list[Rec]) -> None:
+def test_totals_of_a_batch_equal_those_of_its_records(records: list[Rec]) -> None:
     data = memoryview(batch(records))
     header = RecordBatch(data, 0, len(data))
 
@@ -112,7 +110,7 @@ def test_read_totals_equals_the_sums_over_the_records(records: list[Rec]) -> Non
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12])
-def test_read_totals_counts_only_complete_records_of_a_short_payload(cut: int) -> None:
+def test_a_short_payload_is_read_up_to_its_end(cut: int) -> None:
     data = memoryview(batch([Rec(1000 + i) for i in range(5)]))
 
     found = read_totals(data, HEADER_BYTES, len(data) - cut, 5, 1000)

@@ -7,10 +7,10 @@ import pytest
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
     DecompressionBudget,
+    OutOfTime,
+    OverLimit,
     PayloadLimits,
-    WouldBlockOtherWork,
 )
 from sluicegate.protocol.records.contents import MOST_HEADERS, RecordContents, WantedParts
 from sluicegate.protocol.records.message_contents import MessageContents
@@ -27,7 +27,7 @@ def budget_with_limit(most_held: int = 1 << 62) -> DecompressionBudget:
     return DecompressionBudget(1 << 30, 0, lambda: None, most_held=most_held)
 
 
-def extract_contents(
+def read(
     data: bytes, wanted: WantedParts = ALL, given: DecompressionBudget | None = None, most_piece_bytes: int = 64 * 1024
 ) -> list[Found]:
     given = given or budget_with_limit()
@@ -68,48 +68,48 @@ def random_records(seed: int, count: int = 300) -> list[Rec]:
     ]
 
 
-def size_or_minus_one(data: bytes | None) -> int:
+def size_of(data: bytes | None) -> int:
     return -1 if data is None else len(data)
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("most_piece_bytes", [7, 1000, 1 << 20])
-def test_extracted_record_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
+def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
     records = random_records(most_piece_bytes)
 
-    found = extract_contents(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
+    found = read(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
 
-    assert found == [(r.timestamp, size_or_minus_one(r.key), r.key, r.value, tuple(r.headers)) for r in records]
+    assert found == [(r.timestamp, size_of(r.key), r.key, r.value, tuple(r.headers)) for r in records]
 
 
-def test_extracts_only_the_requested_record_parts() -> None:
+def test_only_wanted_parts_are_extracted_with_their_sizes() -> None:
     records = random_records(1)
     data = batch(records, CODECS["lz4"])
 
-    sizes = extract_contents(data, WantedParts(False, False, False, 0), most_piece_bytes=100)
-    assert sizes == [(r.timestamp, size_or_minus_one(r.key), None, None, ()) for r in records]
-    keys = extract_contents(data, WantedParts(True, False, False, 1 << 20), most_piece_bytes=100)
+    sizes = read(data, WantedParts(False, False, False, 0), most_piece_bytes=100)
+    assert sizes == [(r.timestamp, size_of(r.key), None, None, ()) for r in records]
+    keys = read(data, WantedParts(True, False, False, 1 << 20), most_piece_bytes=100)
     assert [key for _, _, key, _, _ in keys] == [r.key for r in records]
 
 
-def test_record_timestamps_overflow_as_in_java() -> None:
+def test_timestamps_overflow_like_javas() -> None:
     far = [Rec(2**63 - 1), Rec(-(2**63)), Rec(-1)]
-    assert [time for time, *_ in extract_contents(batch(far))] == [2**63 - 1, -(2**63), -1]
+    assert [time for time, *_ in read(batch(far))] == [2**63 - 1, -(2**63), -1]
 
 
-def test_record_part_across_pieces_is_limited_in_size() -> None:
+def test_a_part_that_spans_pieces_is_bounded() -> None:
     data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
-    with pytest.raises(BatchLimitExceeded):
-        extract_contents(data, WantedParts(True, True, True, 49_999), most_piece_bytes=10_000)
+    with pytest.raises(OverLimit):
+        read(data, WantedParts(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
-def test_extraction_of_a_large_value_on_the_event_loop_raises() -> None:
-    with pytest.raises(WouldBlockOtherWork):
-        extract_contents(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget_with_limit(64 * 1024))
+def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
+    with pytest.raises(OutOfTime):
+        read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget_with_limit(64 * 1024))
 
 
-def test_extracts_record_headers_only_up_to_the_limit() -> None:
-    (found,) = extract_contents(batch([Rec(NOW, headers=[(b"", None)] * (MOST_HEADERS + 5)), *()]))
+def test_headers_beyond_the_limit_are_counted_and_not_extracted() -> None:
+    (found,) = read(batch([Rec(NOW, headers=[(b"", None)] * (MOST_HEADERS + 5)), *()]))
     assert len(found[4]) == MOST_HEADERS
 
 

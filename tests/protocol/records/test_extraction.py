@@ -6,18 +6,8 @@ from hypothesis import strategies as st
 
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import (
-    DecompressionBudget,
-    PayloadLimits,
-    ValidationAbandoned,
-)
-from sluicegate.protocol.records.contents import (
-    RECORD_BYTES,
-    ExtractedRecords,
-    ExtractedRecordsTooLarge,
-    WhyTaken,
-    extract_matching_records,
-)
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget, PayloadLimits
+from sluicegate.protocol.records.contents import RECORD_BYTES, TakenRecords, TooMuch, WhyTaken, take_records
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from tests.wire.batches import CODECS, NONE, Rec, batch
 
@@ -31,27 +21,25 @@ RECORDS = st.lists(
 UNBOUNDED = 1 << 40
 
 
-def extract_records(
+def extract(
     data: bytes, wanted: WhyTaken, most: int = UNBOUNDED, give_way: object = None, piece: int = 7
-) -> ExtractedRecords | None:
+) -> TakenRecords | None:
     head = RecordBatch(memoryview(data), 0, len(data))
     budget = DecompressionBudget(UNBOUNDED, 0, give_way or (lambda: None))
     count, base = head.record_count, head.base_timestamp
     if head.codec_id == NONE:
         view = memoryview(data)
-        return extract_matching_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
+        return take_records(view, HEADER_BYTES, len(data), count, base, None, budget, wanted, most)
     payload = memoryview(data)[HEADER_BYTES:]
     pieces = Decompressor(piece).open(Codec(head.codec_id), payload, PayloadLimits(UNBOUNDED, UNBOUNDED, budget))
     first = pieces.more() or b""
-    return extract_matching_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
+    return take_records(first, 0, len(first), count, base, pieces, budget, wanted, most)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, places=st.sets(st.integers(0, 9)))
-def test_extracts_the_selected_records_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
-    found = extract_records(
-        batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None
-    )
+def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
+    found = extract(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
 
     assert found is not None
     assert [(r.index, r.timestamp, r.why, r.key, r.value, r.headers) for r in found.records] == [
@@ -60,33 +48,33 @@ def test_extracts_the_selected_records_unchanged(codec: str, records: list[Rec],
 
 
 @given(records=RECORDS)
-def test_extraction_filter_gets_timestamp_and_key_size_of_each_record(records: list[Rec]) -> None:
+def test_extraction_passes_each_records_time_and_key_size(records: list[Rec]) -> None:
     seen: list[tuple[int, int, int]] = []
 
-    extract_records(batch(records), lambda *about: seen.append(about))
+    extract(batch(records), lambda *about: seen.append(about))
 
     assert seen == [(i, r.timestamp, -1 if r.key is None else len(r.key)) for i, r in enumerate(records)]
 
 
-def test_extraction_stops_at_its_memory_limit() -> None:
+def test_memory_is_checked_before_it_is_allocated() -> None:
     data = batch([Rec(1, b"k", bytes(1000), [(b"h", bytes(500))])] * 3)
 
-    found = extract_records(data, lambda *_: "why")
+    found = extract(data, lambda *_: "why")
 
     assert found is not None
     assert found.size > 3 * (1500 + RECORD_BYTES)
-    with pytest.raises(ExtractedRecordsTooLarge):
-        extract_records(data, lambda *_: "why", most=found.size - 1)
-    assert extract_records(data, lambda *_: "why", most=found.size) is not None
-    assert extract_records(data, lambda *_: None, most=0) is not None
+    with pytest.raises(TooMuch):
+        extract(data, lambda *_: "why", most=found.size - 1)
+    assert extract(data, lambda *_: "why", most=found.size) is not None
+    assert extract(data, lambda *_: None, most=0) is not None
 
 
-def test_extraction_stops_if_the_yield_callback_raises() -> None:
+def test_extraction_can_be_abandoned() -> None:
     def raise_abandoned() -> None:
-        raise ValidationAbandoned
+        raise Abandoned
 
-    with pytest.raises(ValidationAbandoned):
-        extract_records(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=raise_abandoned)
+    with pytest.raises(Abandoned):
+        extract(batch([Rec(1, b"k", bytes(1000))] * 1000), lambda *_: None, give_way=raise_abandoned)
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -96,4 +84,4 @@ def test_extraction_from_truncated_records_returns_none(codec: str, records: lis
     whole = b"".join(batch(records)[HEADER_BYTES:] for _ in range(1))
     data = batch(records, CODECS[codec], payload=whole[: at % len(whole)])
 
-    assert extract_records(data, lambda *_: "why") is None
+    assert extract(data, lambda *_: "why") is None

@@ -12,11 +12,11 @@ from sluicegate.protocol.records.batch_output import BatchOutput, BatchTooLarge
 from sluicegate.protocol.records.codecs.codec import Codec
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
     DecompressionBudget,
+    OutOfTime,
+    OverLimit,
     PayloadLimit,
     PayloadLimits,
-    WouldBlockOtherWork,
 )
 from sluicegate.protocol.records.record_batch import HEADER_BYTES, RecordBatch
 from sluicegate.protocol.records.rewriting import (
@@ -27,7 +27,7 @@ from sluicegate.protocol.records.rewriting import (
     RecordChange,
     RecordReader,
     RecordRewriter,
-    encode_headers,
+    encoded,
     rewrite_records,
 )
 from tests.wire.batches import CODECS, NONE, Rec, batch, record
@@ -45,7 +45,7 @@ def unlimited_budget(most_held: int = ANY_SIZE) -> DecompressionBudget:
     return DecompressionBudget(ANY_SIZE, 0, lambda: None, most_held=most_held)
 
 
-class RewrittenBatch:
+class Rewritten:
     """A rewritten batch; its payload is rewritten in pieces of at most `piece` bytes."""
 
     def __init__(
@@ -63,7 +63,7 @@ class RewrittenBatch:
         head, budget = RecordBatch(memoryview(data), 0, len(data)), budget or unlimited_budget()
         decompressor = Decompressor(piece)
 
-        def open_batch_payload() -> Opened:
+        def open_payload() -> Opened:
             payload = memoryview(data)[HEADER_BYTES:]
             if head.codec_id == NONE:
                 return payload, 0, len(payload), None
@@ -74,48 +74,46 @@ class RewrittenBatch:
         output = BatchOutput(head, most, most_plain, budget)
         count, base = head.record_count, head.base_timestamp
         writer = rewrite_records(
-            lambda: RecordReader(open_batch_payload(), count, base, window, budget, watched),
+            lambda: RecordReader(open_payload(), count, base, window, budget, watched),
             ask,
             lambda: RecordRewriter(output, base),
         )
         self.records: bytes | None = None
         if writer is not None:
-            self.records = output.finish_batch(writer.base_timestamp, writer.latest)
+            self.records = output.finished(writer.base_timestamp, writer.latest)
 
 
-def keep_record(_record: RecordReader) -> None:
+def change_nothing(_record: RecordReader) -> None:
     """Change nothing."""
 
 
-def change_for_record(index: int, change: RecordChange) -> Ask:
+def change_record(index: int, change: RecordChange) -> Ask:
     return lambda record: change if record.index == index else None
 
 
-def decompressed_payload(data: bytes) -> bytes:
+def plain_payload(data: bytes) -> bytes:
     codec = Codec(RecordBatch(memoryview(data), 0, len(data)).codec_id)
     found = Decompressor().decompress(codec, memoryview(data)[HEADER_BYTES:], ANY_SIZE)
     assert found.failure is None and found.oddity is None
     return bytes(found.data)
 
 
-def equals_except_size_and_crc(data: bytes, expected: bytes) -> bool:
+def equals_written_batch(data: bytes, expected: bytes) -> bool:
     """Return whether two batches have the same header, apart from size and CRC, and the same plain payload."""
     return (
         data[:8] == expected[:8]
         and data[12:17] == expected[12:17]
         and data[21:HEADER_BYTES] == expected[21:HEADER_BYTES]
-        and decompressed_payload(data) == decompressed_payload(expected)
+        and plain_payload(data) == plain_payload(expected)
     )
 
 
 @given(records=RECORDS, times=st.lists(LONGS, min_size=10, max_size=10), producer=LONGS)
-def test_batch_with_rewritten_timestamps_equals_one_written_with_them(
-    records: list[Rec], times: list[int], producer: int
-) -> None:
+def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], times: list[int], producer: int) -> None:
     state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
     expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
 
-    found = RewrittenBatch(batch(records, **state), lambda record: RecordChange(time=times[record.index]))
+    found = Rewritten(batch(records, **state), lambda record: RecordChange(time=times[record.index]))
 
     assert found.records == batch(expected, **state)
 
@@ -125,18 +123,14 @@ CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
     ("a long value", RecordChange(value=b"n" * 300), lambda rec: replace(rec, value=b"n" * 300)),
     (
         "more headers",
-        RecordChange(more=encode_headers(MORE), more_count=2),
+        RecordChange(more=encoded(MORE), more_count=2),
         lambda rec: replace(rec, headers=[*rec.headers, *MORE]),
     ),
-    (
-        "other headers",
-        RecordChange(headers=signed_varint(2) + encode_headers(MORE)),
-        lambda rec: replace(rec, headers=MORE),
-    ),
+    ("other headers", RecordChange(headers=signed_varint(2) + encoded(MORE)), lambda rec: replace(rec, headers=MORE)),
     ("no headers", RecordChange(headers=signed_varint(0)), lambda rec: replace(rec, headers=())),
     (
         "value and headers",
-        RecordChange(value=b"x", more=encode_headers(MORE), more_count=2),
+        RecordChange(value=b"x", more=encoded(MORE), more_count=2),
         lambda rec: replace(rec, value=b"x", headers=[*rec.headers, *MORE]),
     ),
 ]
@@ -146,7 +140,7 @@ CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
 @pytest.mark.parametrize("piece", [1, 7, WINDOW])
 @settings(max_examples=15)
 @given(records=RECORDS, index=st.integers(0, 9), which=st.sampled_from(CHANGES))
-def test_batch_with_a_rewritten_record_equals_one_written_with_it(
+def test_a_rewritten_batch_equals_one_that_was_sent_with_these_records(
     piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, RecordChange, Callable[[Rec], Rec]]
 ) -> None:
     index %= len(records)
@@ -155,27 +149,27 @@ def test_batch_with_a_rewritten_record_equals_one_written_with_it(
     sent = batch(records, CODECS[codec], max_timestamp=base)
     expected = [expect(each) if i == index else each for i, each in enumerate(records)]
 
-    found = RewrittenBatch(sent, change_for_record(index, change), piece=piece)
+    found = Rewritten(sent, change_record(index, change), piece=piece)
 
     assert found.records is not None
     plain = b"".join(record(each, i, base) for i, each in enumerate(expected))
-    assert decompressed_payload(found.records) == plain
+    assert plain_payload(found.records) == plain
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_rewritten_large_batch_decompresses_as_one_payload(codec: str) -> None:
+def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str) -> None:
     records = [Rec(1_000 + i, b"k%d" % i, b"%d" % (i * i) * 50) for i in range(3_000)]
     sent = batch(records, CODECS[codec])
     expected = [replace(each, value=b"changed") if i == 2_000 else each for i, each in enumerate(records)]
 
-    found = RewrittenBatch(sent, change_for_record(2_000, RecordChange(value=b"changed")))
+    found = Rewritten(sent, change_record(2_000, RecordChange(value=b"changed")))
 
     assert found.records is not None
-    assert decompressed_payload(found.records) == decompressed_payload(batch(expected))
+    assert plain_payload(found.records) == plain_payload(batch(expected))
 
 
 @given(records=RECORDS)
-def test_rewriting_calls_back_once_per_record_with_its_contents(records: list[Rec]) -> None:
+def test_rewriting_passes_each_record_once_with_its_contents(records: list[Rec]) -> None:
     seen: list[object] = []
 
     def ask(read: RecordReader) -> RecordChange | None:
@@ -183,17 +177,17 @@ def test_rewriting_calls_back_once_per_record_with_its_contents(records: list[Re
         assert list(read.last_headers()) == list(read.headers())[-2:]
         return RecordChange(value=b"") if read.index == len(records) // 2 else None
 
-    RewrittenBatch(batch(records), ask)
+    Rewritten(batch(records), ask)
 
     assert seen == [(r.timestamp, -1 if r.key is None else len(r.key), r.value, list(r.headers)) for r in records]
 
 
 @given(records=RECORDS)
-def test_rewriting_returns_none_if_no_record_changes(records: list[Rec]) -> None:
-    assert RewrittenBatch(batch(records), keep_record).records is None
+def test_a_rewriting_without_a_changed_record_writes_nothing(records: list[Rec]) -> None:
+    assert Rewritten(batch(records), change_nothing).records is None
 
 
-def test_rewriting_renames_only_the_watched_headers() -> None:
+def test_only_the_watched_header_names_are_renamed() -> None:
     headers = [(b"w1", b"a"), (b"x", None), (b"w", b""), (b"w2", None), (b"w3", b"last")]
     found: list[bytes] = []
 
@@ -202,11 +196,11 @@ def test_rewriting_renames_only_the_watched_headers() -> None:
         found.append(read.renamed(lambda name: b"<" + name + b">", 1) if read.is_watched else b"")
         return RecordChange(more=b"")
 
-    RewrittenBatch(
+    Rewritten(
         batch([Rec(1, headers=headers), Rec(1, headers=[(b"v", b"w1"), (b"", b"")])]), ask, watched=(b"w1", b"w2")
     )
 
-    assert found == [encode_headers(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
+    assert found == [encoded(((b"<w1>", b"a"), (b"x", None), (b"w", b""), (b"<w2>", None))), b""]
 
 
 ONE = record(Rec(5), 0, 5)
@@ -224,47 +218,47 @@ NOT_UNDERSTOOD = {
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("piece", [1, WINDOW])
-@pytest.mark.parametrize("ask", [keep_record, change_for_record(0, RecordChange(value=b""))])
+@pytest.mark.parametrize("ask", [change_nothing, change_record(0, RecordChange(value=b""))])
 @pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
-def test_rejects_rewriting_of_payload_with_surplus_or_missing_bytes(
+def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
     payload: bytes, ask: Ask, piece: int, codec: str
 ) -> None:
     with pytest.raises(CannotRewrite, match="not exactly its records"):
-        RewrittenBatch(batch([Rec(5)], CODECS[codec], payload=payload), ask, piece=piece)
+        Rewritten(batch([Rec(5)], CODECS[codec], payload=payload), ask, piece=piece)
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_rewriting_stops_when_the_batch_exceeds_its_size_limit(codec: str) -> None:
+def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
     sent = batch([Rec(5, value=b"%d" % i * 100) for i in range(2_000)], CODECS[codec])
-    size = len(RewrittenBatch(sent, change_for_record(0, RecordChange(value=b"v"))).records or b"")
+    size = len(Rewritten(sent, change_record(0, RecordChange(value=b"v"))).records or b"")
     asked: list[int] = []
 
     def ask(read: RecordReader) -> RecordChange:
         asked.append(read.index)
         return RecordChange(value=b"v" * 10_000 + b"%d" % read.index)
 
-    assert RewrittenBatch(sent, change_for_record(0, RecordChange(value=b"v")), most=size).records is not None
+    assert Rewritten(sent, change_record(0, RecordChange(value=b"v")), most=size).records is not None
     with pytest.raises(BatchTooLarge):
-        RewrittenBatch(sent, change_for_record(0, RecordChange(value=b"v")), most=size - 1)
+        Rewritten(sent, change_record(0, RecordChange(value=b"v")), most=size - 1)
     with pytest.raises(BatchTooLarge):
-        RewrittenBatch(sent, ask, most_plain=1_000_000)
+        Rewritten(sent, ask, most_plain=1_000_000)
     assert len(asked) < 200
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_rewriting_rejects_record_larger_than_the_window(codec: str) -> None:
+def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> None:
     sent = batch([Rec(5, value=bytes(300))], CODECS[codec])
     change = RecordChange(value=b"v")
 
     if CODECS[codec] == NONE:
-        assert RewrittenBatch(sent, change_for_record(0, change), window=10).records is not None  # written unchanged
+        assert Rewritten(sent, change_record(0, change), window=10).records is not None  # written unchanged
         return
-    assert RewrittenBatch(sent, change_for_record(0, change), piece=100, window=310).records is not None
-    with pytest.raises(BatchLimitExceeded) as error:
-        RewrittenBatch(sent, change_for_record(0, change), piece=100, window=300)
+    assert Rewritten(sent, change_record(0, change), piece=100, window=310).records is not None
+    with pytest.raises(OverLimit) as error:
+        Rewritten(sent, change_record(0, change), piece=100, window=300)
     assert error.value.bound is PayloadLimit.WINDOW
 
 
 def test_a_large_record_is_not_rewritten_on_the_event_loop() -> None:
-    with pytest.raises(WouldBlockOtherWork):
-        RewrittenBatch(batch([Rec(5, value=bytes(2_000))]), keep_record, budget=unlimited_budget(most_held=1_000))
+    with pytest.raises(OutOfTime):
+        Rewritten(batch([Rec(5, value=bytes(2_000))]), change_nothing, budget=unlimited_budget(most_held=1_000))

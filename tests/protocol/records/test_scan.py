@@ -20,22 +20,22 @@ BASE = 1_800_000_000_000
 U64 = 2**64
 
 
-def load_interpreted_scan_module() -> ModuleType:
+def interpreted_scan() -> ModuleType:
     """Return scan.py as interpreted code."""
     path = Path(installed.__file__).with_name("scan.py")
-    loader = importlib.machinery.SourceFileLoader("load_interpreted_scan_module", str(path))
-    spec = importlib.util.spec_from_loader("load_interpreted_scan_module", loader)
+    loader = importlib.machinery.SourceFileLoader("interpreted_scan", str(path))
+    spec = importlib.util.spec_from_loader("interpreted_scan", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     return module
 
 
-PLAIN = load_interpreted_scan_module()
+PLAIN = interpreted_scan()
 both = pytest.mark.parametrize("scan", [installed, PLAIN], ids=["installed", "interpreted"])
 
 
-def run_scan(
+def run(
     scan: Any,
     data: bytes,
     count: int,
@@ -53,15 +53,15 @@ def run_scan(
     return outcome, read, latest, (bad.kept, bad.count, bad.first_time) if bad is not None else None
 
 
-def encode_records(*records: Rec) -> bytes:
+def payload(*records: Rec) -> bytes:
     return b"".join(record(r, i, BASE) for i, r in enumerate(records))
 
 
 @both
-def test_scan_of_valid_records_reports_no_bad_record(scan: Any) -> None:
-    data = encode_records(Rec(BASE), Rec(BASE + 5), Rec(BASE - 3))
+def test_a_scan_of_valid_records_finds_none_bad(scan: Any) -> None:
+    data = payload(Rec(BASE), Rec(BASE + 5), Rec(BASE - 3))
 
-    outcome, read, latest, bad = run_scan(scan, data, 3, look_for=scan.OUT_OF_WINDOW, before=10, after=10)
+    outcome, read, latest, bad = run(scan, data, 3, look_for=scan.OUT_OF_WINDOW, before=10, after=10)
 
     assert (outcome, read, bad) == (scan.WHOLE, 3, None)
     assert latest - 10 == 5
@@ -69,44 +69,42 @@ def test_scan_of_valid_records_reports_no_bad_record(scan: Any) -> None:
 
 @both
 def test_timestamps_at_the_bounds_of_the_window_are_accepted(scan: Any) -> None:
-    data = encode_records(Rec(BASE - 10), Rec(BASE - 11), Rec(BASE + 20), Rec(BASE + 21), Rec(-1))
+    data = payload(Rec(BASE - 10), Rec(BASE - 11), Rec(BASE + 20), Rec(BASE + 21), Rec(-1))
 
-    _, _, _, bad = run_scan(scan, data, 5, look_for=scan.OUT_OF_WINDOW, before=10, after=20)
+    _, _, _, bad = run(scan, data, 5, look_for=scan.OUT_OF_WINDOW, before=10, after=20)
 
     assert [(index, reason) for index, reason, *_ in bad[0]] == [(1, scan.OUT_OF_WINDOW), (3, scan.OUT_OF_WINDOW)]
 
 
 @both
-def test_scan_reports_null_keys_but_not_empty_keys(scan: Any) -> None:
-    data = encode_records(Rec(BASE, key=None), Rec(BASE, key=b""), Rec(BASE, key=b"k", value=None))
+def test_only_null_keys_are_found_not_empty_ones(scan: Any) -> None:
+    data = payload(Rec(BASE, key=None), Rec(BASE, key=b""), Rec(BASE, key=b"k", value=None))
 
-    _, _, _, bad = run_scan(scan, data, 3, look_for=scan.NULL_KEY)
+    _, _, _, bad = run(scan, data, 3, look_for=scan.NULL_KEY)
 
     assert bad == ([(0, scan.NULL_KEY, 0, 0, -1, 1)], 1, None)
 
 
 @both
-def test_scan_reports_every_record_if_requested(scan: Any) -> None:
-    _, _, _, bad = run_scan(
-        scan, encode_records(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD
-    )
+def test_a_scan_returns_every_record_on_request(scan: Any) -> None:
+    _, _, _, bad = run(scan, payload(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD)
 
     found = [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
     assert bad == (found, 2, found[0])
 
 
 @both
-def test_scan_distinguishes_surplus_missing_and_malformed_bytes(scan: Any) -> None:
-    good = encode_records(Rec(BASE))
-    assert run_scan(scan, good + b"x", 1)[0] == scan.LEFT_OVER
-    assert run_scan(scan, good, 2)[0] == scan.RAN_OUT
-    assert run_scan(scan, good[:-1], 1)[0] == scan.BROKEN
-    assert run_scan(scan, good[:-1], 1, framed=False)[0] == scan.RAN_OUT
-    assert run_scan(scan, b"\xff" * 9, 1)[0] == scan.BAD_LENGTH
-    assert run_scan(scan, b"\xff" * 9, 1, framed=False)[0] == scan.BROKEN
+def test_a_scan_distinguishes_surplus_missing_and_broken_bytes(scan: Any) -> None:
+    good = payload(Rec(BASE))
+    assert run(scan, good + b"x", 1)[0] == scan.LEFT_OVER
+    assert run(scan, good, 2)[0] == scan.RAN_OUT
+    assert run(scan, good[:-1], 1)[0] == scan.BROKEN
+    assert run(scan, good[:-1], 1, framed=False)[0] == scan.RAN_OUT
+    assert run(scan, b"\xff" * 9, 1)[0] == scan.BAD_LENGTH
+    assert run(scan, b"\xff" * 9, 1, framed=False)[0] == scan.BROKEN
     longer = varint(50) + good[1:]
-    assert run_scan(scan, longer, 1)[0] == scan.BROKEN
-    assert run_scan(scan, longer, 1, framed=False)[0] == scan.WHOLE
+    assert run(scan, longer, 1)[0] == scan.BROKEN
+    assert run(scan, longer, 1, framed=False)[0] == scan.WHOLE
 
 
 def test_compiled_and_interpreted_scan_agree() -> None:
@@ -116,7 +114,7 @@ def test_compiled_and_interpreted_scan_agree() -> None:
             Rec(chance.choice((BASE, -1, 0, 2**63 - 1, -(2**63), BASE * 1000)), chance.choice((b"k", None)), b"v")
             for _ in range(chance.randrange(1, 4))
         ]
-        data = bytearray(encode_records(*records))
+        data = bytearray(payload(*records))
         for _ in range(chance.choice((0, 1, 2))):
             data[chance.randrange(len(data))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
         count = len(records) + chance.choice((0, 0, 1))
@@ -128,7 +126,7 @@ def test_compiled_and_interpreted_scan_agree() -> None:
             chance.choice((0, 10, 2**63 - 1)),
             5,
         )
-        assert run_scan(installed, *arguments) == run_scan(PLAIN, *arguments), arguments
+        assert run(installed, *arguments) == run(PLAIN, *arguments), arguments
 
 
 NOW = 1_800_000_000_000
@@ -179,7 +177,7 @@ def test_each_rehearsed_bound_counts_its_rejections(
     )
 
 
-def test_rehearsal_reports_largest_future_distance_of_accepted_records() -> None:
+def test_the_distance_ahead_of_valid_records_is_returned() -> None:
     rehearsal = RehearsalCounter(100, 100, [], [10])
     rehearsal.begin(NOW, NOW)
 

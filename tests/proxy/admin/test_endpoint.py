@@ -19,12 +19,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.admin import connections as admin_connections
 from sluicegate.proxy.admin.endpoint import AdminServer
-from sluicegate.proxy.network.listeners import ListenError
-from sluicegate.proxy.reporting.metrics.collection import collect_metrics
+from sluicegate.proxy.network.listeners import CannotListen
+from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, Snapshot
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 
 _PATIENCE_SECONDS = 60
 _MUCH_SECONDS = 2
@@ -50,7 +50,7 @@ def loopback_addresses() -> list[str]:
 @pytest.fixture(params=loopback_addresses())
 def admin(request: pytest.FixtureRequest) -> Iterator[tuple[str, AdminServer, Status]]:
     status = Status()
-    server = AdminServer(HostPort(request.param, 0), lambda: collect_metrics(Snapshot(Counters(), 3)), status)
+    server = AdminServer(HostPort(request.param, 0), lambda: metrics_of(Snapshot(Counters(), 3)), status)
     yield f"http://{HostPort(request.param, server.port)}", server, status
     server.close()
 
@@ -101,7 +101,7 @@ def read_to_end(connection: socket.socket) -> bytes:
 
 @pytest.fixture
 def server() -> Iterator[AdminServer]:
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: collect_metrics(Snapshot(Counters(), 3)), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 3)), Status())
     yield server
     server.close()
 
@@ -170,13 +170,13 @@ def test_invalid_http_is_rejected_or_closed(
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
-def test_only_first_pipelined_request_gets_response(server: AdminServer) -> None:
+def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) -> None:
     with open_socket(server) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
         assert read_to_end(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
-def test_silent_connection_does_not_block_other_connections(admin: tuple[str, AdminServer, Status]) -> None:
+def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
     with open_socket(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
         assert get_status_and_text(url + "/livez")[0] == 200
@@ -217,12 +217,12 @@ def test_a_slowly_sent_admin_request_is_closed_at_its_deadline(
             threading.Event().wait(0.02)
 
 
-def test_scrapers_that_do_not_read_do_not_delay_other_scrapers() -> None:
+def test_many_scrapers_that_do_not_read_delay_no_other() -> None:
     counters = Counters()
     counters.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}
     )
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: collect_metrics(Snapshot(counters, 3)), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(counters, 3)), Status())
     try:
         readers = []
         for _ in range(40):
@@ -247,7 +247,7 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
         go_on.wait(10 * _PATIENCE_SECONDS)
         raise RuntimeError("no counters")
 
-    server = AdminServer(HostPort("127.0.0.1", 0), lambda: collect_metrics(raise_no_counters()), Status())
+    server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(raise_no_counters()), Status())
     try:
         with open_socket(server) as scrape:
             scrape.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -264,15 +264,12 @@ def test_a_slow_scrape_delays_no_health_check_and_a_failed_one_is_logged() -> No
 def test_a_slow_view_of_all_proxies_delays_no_metrics_of_this_one() -> None:
     released = threading.Event()
 
-    def wait_and_yield_metrics() -> Iterator[Metric]:
+    def metrics_of_all() -> Iterator[Metric]:
         released.wait(_PATIENCE_SECONDS)
-        yield from collect_metrics(Snapshot(Counters(), 5))
+        yield from metrics_of(Snapshot(Counters(), 5))
 
     server = AdminServer(
-        HostPort("127.0.0.1", 0),
-        lambda: collect_metrics(Snapshot(Counters(), 3)),
-        Status(),
-        fleet_metrics=wait_and_yield_metrics,
+        HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 3)), Status(), fleet_metrics=metrics_of_all
     )
     try:
         with open_socket(server) as waiting:
@@ -293,11 +290,11 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
         from sluicegate.config.values.address import HostPort
         from sluicegate.proxy.admin.endpoint import AdminServer
         from sluicegate.proxy.status.status import Status
-        from sluicegate.proxy.reporting.metrics.collection import collect_metrics
+        from sluicegate.proxy.reporting.metrics.collection import metrics_of
         from sluicegate.proxy.reporting.metrics.counters import Snapshot, Counters
         structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
-        server = AdminServer(HostPort("127.0.0.1", 0), lambda: collect_metrics(Snapshot(Counters(), 0)), Status())
+        server = AdminServer(HostPort("127.0.0.1", 0), lambda: metrics_of(Snapshot(Counters(), 0)), Status())
         spent, stop = [], threading.Event()
         def spend():  # take any port that is free for a moment, like a busy listener
             while not stop.is_set():
@@ -319,7 +316,7 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
         print("closed", flush=True)
         """
     process = subprocess.Popen(
-        command_killed_with_parent([sys.executable, "-c", textwrap.dedent(program)]),
+        killed_with_parent([sys.executable, "-c", textwrap.dedent(program)]),
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -348,5 +345,5 @@ def test_the_admin_endpoint_responds_while_no_descriptor_is_free_and_afterwards(
 def test_a_port_in_use_is_reported_with_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = HostPort("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(ListenError, match="Address already in use"):
-            AdminServer(address, lambda: collect_metrics(Snapshot(Counters(), 0)), Status())
+        with pytest.raises(CannotListen, match="Address already in use"):
+            AdminServer(address, lambda: metrics_of(Snapshot(Counters(), 0)), Status())

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.admin.enforcement_api import EnforcementApi
-from sluicegate.proxy.cluster.topics import ListedTopicNames
+from sluicegate.proxy.cluster.topics import ListedNames
 from sluicegate.proxy.reload.enforcement import MAX_SECONDS, MAX_SUSPENSIONS, Enforcement
 from sluicegate.proxy.reload.known_topics import KnownTopics, NoSuchTopic
 from sluicegate.proxy.state.agreed_state import AgreedState
 from sluicegate.proxy.state.change import Actor, StateChange, SuspendEnforcement
 from sluicegate.proxy.state.state_topic import StateUnwritable
 from sluicegate.proxy.status.status import Status
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 NO_SCOPES = (
     "",
@@ -32,9 +32,9 @@ NO_SCOPES = (
 """The beginnings of queries that name neither one topic nor all topics."""
 
 TOPICS = KnownTopics(
-    lambda: load_config_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
+    lambda: load_text(SMALLEST + "topics: [{match: in-a-policy}, {match: 'any*'}]"),
     lambda: ["orders"],
-    lambda _name: ListedTopicNames(
+    lambda _name: ListedNames(
         ("orders.eu", "orders.us", *(f"t{number}" for number in range(MAX_SUSPENSIONS)), "one-more", "t")
     ),
 )
@@ -82,7 +82,7 @@ async def topic() -> StateTopic:
 
 
 @pytest.fixture
-def change_all_proxies(topic: StateTopic) -> Change:
+def change_all(topic: StateTopic) -> Change:
     return change_function(EnforcementApi(topic.enforcement, TOPICS, topic.loop, topic.commit, "gate-1:19092"))
 
 
@@ -201,54 +201,54 @@ async def test_a_pattern_without_topics_or_with_too_many_changes_nothing(change:
 
 def test_a_topic_that_the_login_may_not_describe_is_accepted() -> None:
     topics = KnownTopics(
-        lambda: load_config_text(SMALLEST), list, lambda name: ListedTopicNames(("a",), is_hidden=name == "hidden")
+        lambda: load_text(SMALLEST), list, lambda name: ListedNames(("a",), is_hidden=name == "hidden")
     )
 
-    assert topics.match_topics("hidden") == ["hidden"]
-    assert topics.unknown_topic_message("hidden") is None
+    assert topics.matching("hidden") == ["hidden"]
+    assert topics.doubt("hidden") is None
     with pytest.raises(NoSuchTopic, match="neither a policy nor the cluster has the topic nosuch"):
-        topics.match_topics("nosuch")
+        topics.matching("nosuch")
 
 
 @pytest.mark.parametrize("topic", ["nosuch", "orders.*"])
 async def test_a_topic_name_is_accepted_while_the_cluster_does_not_respond(topic: str) -> None:
-    unlisted = ListedTopicNames(reason="no broker responded within 3 s")
-    topics = KnownTopics(lambda: load_config_text(SMALLEST), list, lambda _name: unlisted)
+    unlisted = ListedNames(reason="no broker responded within 3 s")
+    topics = KnownTopics(lambda: load_text(SMALLEST), list, lambda _name: unlisted)
     if topic == "nosuch":
-        assert topics.match_topics(topic) == [topic]
+        assert topics.matching(topic) == [topic]
     else:
         with pytest.raises(NoSuchTopic, match="the cluster was not queried: no broker responded within 3 s"):
-            topics.match_topics(topic)
+            topics.matching(topic)
 
 
 async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_actor(
-    topic: StateTopic, change_all_proxies: Change
+    topic: StateTopic, change_all: Change
 ) -> None:
-    status, found = await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60")
+    status, found = await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
 
     (written,) = topic.written
     assert (written.actor, written.proxy) == (Actor("an administrator", "10.1.2.3"), "gate-1:19092")
     assert isinstance(written.operation, SuspendEnforcement)
     assert (status, [(each["topic"], each["scope"]) for each in found["suspended"]]) == (200, [("orders", "cluster")])
-    assert await change_all_proxies("/api/resume", "all=true") == (200, {"suspended": []})
+    assert await change_all("/api/resume", "all=true") == (200, {"suspended": []})
 
 
-async def test_proxy_scope_changes_only_this_proxy(topic: StateTopic, change_all_proxies: Change) -> None:
-    await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60")
-    _, found = await change_all_proxies("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
+async def test_scope_proxy_changes_one_proxy_beside_what_all_have(topic: StateTopic, change_all: Change) -> None:
+    await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
+    _, found = await change_all("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
     assert [each["scope"] for each in found["suspended"]] == ["proxy", "cluster"]
 
-    _, found = await change_all_proxies("/api/resume", "all=true")
+    _, found = await change_all("/api/resume", "all=true")
     assert [each["scope"] for each in found["suspended"]] == ["proxy"]
-    assert await change_all_proxies("/api/resume", "all=true&scope=proxy") == (200, {"suspended": []})
+    assert await change_all("/api/resume", "all=true&scope=proxy") == (200, {"suspended": []})
 
 
 async def test_a_topic_that_cannot_be_written_is_a_retriable_error_and_changes_nothing(
-    topic: StateTopic, change_all_proxies: Change
+    topic: StateTopic, change_all: Change
 ) -> None:
     topic.fault = "state.topic state cannot be written: no broker"
 
-    assert await change_all_proxies("/api/suspend", "topic=orders&reason=a&seconds=60") == (
+    assert await change_all("/api/suspend", "topic=orders&reason=a&seconds=60") == (
         503,
         "state.topic state cannot be written: no broker; try again, or change only this proxy (scope=proxy)\n",
     )

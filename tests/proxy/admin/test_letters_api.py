@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from sluicegate.config.files.source import Source
-from sluicegate.config.loading import ConfigError, LoadedConfig, load
-from sluicegate.proxy.admin.letters_api import LettersApi, run_letter_process
+from sluicegate.config.loading import ConfigError, Loaded, load
+from sluicegate.proxy.admin.letters_api import LettersApi, ask_process
 from tests.broker.eventually import eventually
 
 
-def config_with_dead_letters(*topics: str, bootstrap: str = "127.0.0.1:1") -> LoadedConfig:
+def configuration_of(*topics: str, bootstrap: str = "127.0.0.1:1") -> Loaded:
     keys = {
         "upstream": {"bootstrap": [bootstrap]},
         "listen": {"bootstrap": "127.0.0.1:19092"},
@@ -23,25 +23,24 @@ def config_with_dead_letters(*topics: str, bootstrap: str = "127.0.0.1:1") -> Lo
 
 
 def body(api: LettersApi, query: str = "") -> Any:
-    response = api.find_response(query)
+    response = api.find(query)
     assert response.status == 200
     return json.loads(response.body)
 
 
 @pytest.mark.parametrize("query", ["topic=other", "topic=", "days=7", "topic=a.dlq&client=b"])
 def test_only_topics_of_the_configuration_can_be_read(query: str) -> None:
-    def fail_if_called(_: LoadedConfig, __: str | None) -> list[str]:
+    def never(_: Loaded, __: str | None) -> list[str]:
         raise AssertionError("nothing is read")
 
-    assert LettersApi(lambda: config_with_dead_letters("a.dlq"), fail_if_called).find_response(query).status == 400
-    assert body(LettersApi(config_with_dead_letters, fail_if_called))["problem"] == "admin.dead_letters names no topic"
+    assert LettersApi(lambda: configuration_of("a.dlq"), never).find(query).status == 400
+    assert body(LettersApi(configuration_of, never))["problem"] == "admin.dead_letters names no topic"
 
 
-def test_letters_are_parsed_from_last_output_line_of_process() -> None:
+def test_the_last_line_of_the_process_counts() -> None:
     groups = {"groups": [{"id": "93a7c97e"}]}
     api = LettersApi(
-        lambda: config_with_dead_letters("a.dlq"),
-        lambda _, topic: ["{}\n", json.dumps(groups if topic else {"topics": []})],
+        lambda: configuration_of("a.dlq"), lambda _, topic: ["{}\n", json.dumps(groups if topic else {"topics": []})]
     )
 
     assert body(api) == {"topics": []}
@@ -50,23 +49,23 @@ def test_letters_are_parsed_from_last_output_line_of_process() -> None:
 
 
 @pytest.mark.parametrize("lines", [[], ['{"problem": "no broker"}']])
-def test_letters_are_unknown_when_process_prints_no_result(lines: list[str]) -> None:
-    found = body(LettersApi(lambda: config_with_dead_letters("a.dlq"), lambda *_: lines))
+def test_without_a_result_the_letters_are_not_known(lines: list[str]) -> None:
+    found = body(LettersApi(lambda: configuration_of("a.dlq"), lambda *_: lines))
 
     assert (found["topics"], found["groups"]) == (None, None)
     assert found["problem"] == ("no broker" if lines else "the dead letters could not be read in time")
     assert found["advice"]
 
 
-def test_slow_letter_read_reports_reading_and_starts_one_process() -> None:
+def test_a_reading_that_takes_long_is_asked_for_again() -> None:
     goes_on, asked = threading.Event(), []
 
-    def read_slowly(_: LoadedConfig, topic: str | None) -> list[str]:
+    def slow(_: Loaded, topic: str | None) -> list[str]:
         asked.append(topic)
         assert goes_on.wait(60)
         return ['{"topics": []}']
 
-    api = LettersApi(lambda: config_with_dead_letters("a.dlq"), read_slowly, wait_seconds=0.05)
+    api = LettersApi(lambda: configuration_of("a.dlq"), slow, wait_seconds=0.05)
     for query in ("", "topic=a.dlq", ""):
         assert body(api, query) == {"topics": None, "groups": None, "reading": True}
     goes_on.set()
@@ -81,11 +80,11 @@ def test_a_process_that_cannot_read_ends_in_time() -> None:
     """No broker listens at port 1: librdkafka would wait for 30 s."""
     begun = time.monotonic()
 
-    assert run_letter_process(config_with_dead_letters("a.dlq"), None, seconds=2) == []
+    assert ask_process(configuration_of("a.dlq"), None, seconds=2) == []
     assert time.monotonic() - begun < 2 + 10 + 5  # allows time for a start, and for a busy machine
 
 
 def test_at_most_20_topics_are_shown() -> None:
-    config_with_dead_letters(*(f"{number}.dlq" for number in range(20)))
+    configuration_of(*(f"{number}.dlq" for number in range(20)))
     with pytest.raises(ConfigError, match="at most 20 topics"):
-        config_with_dead_letters(*(f"{number}.dlq" for number in range(21)))
+        configuration_of(*(f"{number}.dlq" for number in range(21)))

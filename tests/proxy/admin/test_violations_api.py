@@ -14,7 +14,7 @@ from sluicegate.proxy.watching.violation_history import RecordedViolations, Viol
 NOW, DAY_MS = 1_800_000_000_000, 86_400_000
 
 
-class StubViolationHistory(ViolationHistory):
+class OneTopic(ViolationHistory):
     def __init__(self, fault: str | None = None) -> None:
         super().__init__("events", Upstream(bootstrap=(HostPort("127.0.0.1", 1),)))
         self.fault = fault
@@ -35,10 +35,10 @@ class StubViolationHistory(ViolationHistory):
         ("topic=a&client=b&owner=c&rule=d", (NOW - 7 * DAY_MS, NOW, EventSelection("a", "b", "c", "d"))),
     ],
 )
-def test_violations_accept_time_range_and_filter_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
-    history = StubViolationHistory()
+def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
+    history = OneTopic()
 
-    response = ViolationsApi(history, lambda: NOW).find_response(query)
+    response = ViolationsApi(history, lambda: NOW).find(query)
 
     assert history.asked == [asked]
     found = json.loads(response.body)
@@ -49,15 +49,15 @@ def test_violations_accept_time_range_and_filter_parameters(query: str, asked: t
     "query", ["days=0", "days=nan", "days=366", "until_ms=-1", "until_ms=x", "hours=1", "topic", f"until_ms={1 << 60}"]
 )
 def test_unknown_parameters_of_violations_are_rejected(query: str) -> None:
-    assert ViolationsApi(StubViolationHistory(), lambda: NOW).find_response(query).status == 400
+    assert ViolationsApi(OneTopic(), lambda: NOW).find(query).status == 400
 
 
-def test_violations_are_unknown_when_topic_is_unreadable() -> None:
+def test_without_a_readable_topic_the_violations_are_not_known() -> None:
     for history, problem in (
         (None, "violations.topic is not configured"),
-        (StubViolationHistory("Unknown topic"), "Unknown topic"),
+        (OneTopic("Unknown topic"), "Unknown topic"),
     ):
-        response = ViolationsApi(history, lambda: NOW).find_response("")
+        response = ViolationsApi(history, lambda: NOW).find("")
         found = json.loads(response.body)
         assert (response.status, found["groups"], found["problem"]) == (200, None, problem)
         assert found["advice"]

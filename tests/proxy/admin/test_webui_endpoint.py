@@ -22,7 +22,7 @@ from sluicegate.proxy.webui.responses import HttpResponse, text_response
 from sluicegate.proxy.webui.site import NoStateAvailable, Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 
 SECONDS = 30
 BIG = 400_000
@@ -40,9 +40,7 @@ class StateReader:
         self.wishes.append(wish)
         if self.fault is not None:
             raise self.fault
-        return build_live_state(
-            build_live_view("billing", {100: 1}), ["x" * 200] * (self.padding // 200), NOW + len(self.wishes)
-        )
+        return state_with(view_with("billing", {100: 1}), ["x" * 200] * (self.padding // 200), NOW + len(self.wishes))
 
 
 @pytest.fixture
@@ -53,7 +51,7 @@ def reader() -> StateReader:
 class EchoedChanges:
     """Returns the requested change as text."""
 
-    def suspension_lines(self, topic: str) -> list[str]:
+    def lines_about(self, topic: str) -> list[str]:
         return [f"{topic} is suspended"]
 
     def change(self, path: str, query: str, _address: str) -> HttpResponse:
@@ -89,7 +87,7 @@ def open_request(server: AdminServer, path: str, **headers: str) -> socket.socke
     return connection
 
 
-def get_response(server: AdminServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def response_to(server: AdminServer, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
     told = b""
     with open_request(server, path, **headers) as connection:
         while data := connection.recv(1 << 20):
@@ -110,20 +108,20 @@ def stream_events(connection: socket.socket) -> Iterator[dict[str, Any]]:
                 yield json.loads(message.partition(b"data: ")[2])
 
 
-def test_serves_web_ui_page_assets_and_state(serve: Serve) -> None:
+def test_the_web_ui_its_files_and_its_state_are_served(serve: Serve) -> None:
     server = serve()
 
-    status, headers, body = get_response(server, "/")
+    status, headers, body = response_to(server, "/")
     assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert b"<title>sluicegate</title>" in body
-    assert get_response(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
-    status, headers, body = get_response(server, "/api/live")
+    assert response_to(server, "/ui/main.js")[1]["Content-Type"] == "text/javascript; charset=utf-8"
+    status, headers, body = response_to(server, "/api/live")
     assert (status, headers["Content-Type"], headers["Cache-Control"]) == (200, "application/json", "no-store")
     assert json.loads(body)["violation_groups"][0]["client_id"] == "billing"
-    assert json.loads(get_response(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
-    assert json.loads(get_response(server, "/api/policy-changes")[2]) == {"changes": [{"time_ms": 5}]}
-    assert get_response(server, "/api/policy")[0] == get_response(server, f"/api/policy?topic={'x' * 301}")[0] == 400
-    assert get_response(server, "/elsewhere")[0] == 404
+    assert json.loads(response_to(server, "/api/policy?topic=orders.eu")[2])["lines"] == ["orders.eu: what holds"]
+    assert json.loads(response_to(server, "/api/policy-changes")[2]) == {"changes": [{"time_ms": 5}]}
+    assert response_to(server, "/api/policy")[0] == response_to(server, f"/api/policy?topic={'x' * 301}")[0] == 400
+    assert response_to(server, "/elsewhere")[0] == 404
     assert not any(name.lower().startswith("access-control") for name in headers)
 
 
@@ -144,16 +142,16 @@ def test_the_web_ui_is_protected_and_metrics_stay_open(serve: Serve) -> None:
     reachable, guarded = serve("0.0.0.0"), serve("0.0.0.0", Password("admin.token_file", SecretText("sesame"), None))
 
     for path in ("/", "/ui/main.js", "/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
-        status, _, body = get_response(reachable, path)
+        status, _, body = response_to(reachable, path)
         assert (status, b"admin.token_file" in body) == (403, True)
     for server in (reachable, guarded):
         for path in ("/metrics", "/livez"):
-            assert get_response(server, path, Host="proxy.internal")[0] == 200
+            assert response_to(server, path, Host="proxy.internal")[0] == 200
     for path in ("/api/live", "/api/stream", "/api/policy?topic=a", "/api/policy-changes"):
-        assert get_response(guarded, path)[0] == get_response(guarded, path, Authorization="Bearer wrong")[0] == 401
-    assert get_response(guarded, "/", Host="proxy.internal")[0] == 200
-    assert get_response(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
-    assert get_response(serve(), "/api/live", Host="evil.example")[0] == 403
+        assert response_to(guarded, path)[0] == response_to(guarded, path, Authorization="Bearer wrong")[0] == 401
+    assert response_to(guarded, "/", Host="proxy.internal")[0] == 200
+    assert response_to(guarded, "/api/live", Host="proxy.internal", Authorization="Bearer sesame")[0] == 200
+    assert response_to(serve(), "/api/live", Host="evil.example")[0] == 403
 
 
 def post_request(server: AdminServer, target: str, **headers: str) -> tuple[int, str]:
@@ -184,7 +182,7 @@ def test_changes_need_the_token_even_on_this_machine(serve: Serve) -> None:
 def test_without_a_web_ui_its_paths_are_not_found() -> None:
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status())
     try:
-        assert get_response(server, "/")[0] == get_response(server, "/api/live")[0] == 404
+        assert response_to(server, "/")[0] == response_to(server, "/api/live")[0] == 404
     finally:
         server.close()
 
@@ -213,14 +211,14 @@ def test_streams_are_limited_and_share_one_state_a_second(serve: Serve, reader: 
         comings = [stream_events(connection) for connection in open_ones]
         for coming in comings:
             next(coming)
-        status, headers, body = get_response(server, "/api/stream")
+        status, headers, body = response_to(server, "/api/stream")
         assert (status, headers["Retry-After"]) == (503, "5")
         assert b"8 pages are open already" in body
         before = len(reader.wishes)
         for coming in comings:
             assert next(coming)
         assert len(reader.wishes) - before <= 3 * 2  # the wait is over after seconds, not at the end of a stream
-        assert get_response(server, "/livez")[0] == 200
+        assert response_to(server, "/livez")[0] == 200
     eventually(lambda: _streams_again(server))
 
 
@@ -229,7 +227,7 @@ def _streams_again(server: AdminServer) -> bool:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_stalled_stream_does_not_delay_others_and_gets_full_state_later(serve: Serve, reader: StateReader) -> None:
+def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serve: Serve, reader: StateReader) -> None:
     reader.padding = BIG
     server = serve()
     with open_request(server, "/api/stream") as slow, open_request(server, "/api/stream") as quick:
@@ -241,7 +239,7 @@ def test_stalled_stream_does_not_delay_others_and_gets_full_state_later(serve: S
             assert next(coming)
         streams_open = site._streams._open
         eventually(lambda: all(stream._waiting.qsize() <= streams._MOST_WAITING for stream in streams_open))
-        assert get_response(server, "/livez")[0] == 200
+        assert response_to(server, "/livez")[0] == 200
         again = stream_events(slow)
         assert len(next(again)["conditions"]) == len(next(again)["conditions"])
 
@@ -253,16 +251,16 @@ def test_an_error_in_the_state_ends_no_stream_and_is_logged(serve: Serve, reader
     with open_request(server, "/api/stream") as connection:
         coming = stream_events(connection)
         assert next(coming) == {"text": "no worker has responded yet"}
-        assert get_response(server, "/api/live")[0] == 503
+        assert response_to(server, "/api/live")[0] == 503
         reader.fault = ZeroDivisionError("ours")
         while (told := next(coming)) == {"text": "no worker has responded yet"}:
             pass
         assert told == {"text": "internal error: ZeroDivisionError"}
-        assert get_response(server, "/api/live")[0] == 500
+        assert response_to(server, "/api/live")[0] == 500
         reader.fault = None
         while "time_ms" not in (told := next(coming)):
             pass
-    assert get_response(server, "/livez")[0] == 200
+    assert response_to(server, "/livez")[0] == 200
 
 
 def test_few_policy_look_ups_run_at_once_and_delay_no_state_request(serve: Serve) -> None:
@@ -273,12 +271,12 @@ def test_few_policy_look_ups_run_at_once_and_delay_no_state_request(serve: Serve
         return {"lines": [topic]}
 
     server = serve(explain=explain)
-    assert get_response(server, "/api/live")[0] == 200
+    assert response_to(server, "/api/live")[0] == 200
     with ExitStack() as stack:
         waiting = [stack.enter_context(open_request(server, f"/api/policy?topic=t{i}")) for i in range(4)]
         eventually(lambda: server._web_ui is not None and server._web_ui._explained == 4)
-        assert get_response(server, "/api/policy?topic=more")[0] == 503
-        assert get_response(server, "/api/live")[0] == 200
+        assert response_to(server, "/api/policy?topic=more")[0] == 503
+        assert response_to(server, "/api/live")[0] == 200
         goes_on.set()
         for connection in waiting:
             assert connection.recv(12) == b"HTTP/1.1 200"

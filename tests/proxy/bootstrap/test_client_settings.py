@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
+from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 
 
 def read(folder: Path, text: str) -> dict[str, object]:
     file = folder / "client.properties"
     file.write_text(text)
-    return read_upstream_settings(file)
+    return upstream_from(file)
 
 
 def test_reads_librdkafka_properties(tmp_path: Path) -> None:
@@ -146,22 +146,22 @@ def test_properties_without_security_settings_mean_plaintext(tmp_path: Path) -> 
     ],
 )
 def test_unusable_settings_are_named_without_their_values(tmp_path: Path, text: str, words: str) -> None:
-    with pytest.raises(ClientSettingsError, match=words) as raised:
+    with pytest.raises(UnusableClientSettings, match=words) as raised:
         read(tmp_path, text)
 
     assert "planted" not in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "a =" * 300_000, "a= " * 300_000, " " * 1_000_000, "a='" * 300_000])
-def test_long_login_module_is_parsed_quickly(tmp_path: Path, text: str) -> None:
+def test_a_long_login_module_takes_no_long_time(tmp_path: Path, text: str) -> None:
     began = time.process_time()
 
-    with pytest.raises(ClientSettingsError):
+    with pytest.raises(UnusableClientSettings):
         read(tmp_path, f"{OAUTH}{MODULE}{text}")
 
     assert time.process_time() - began < 5
 
 
 def test_a_missing_settings_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ClientSettingsError, match="No such file"):
-        read_upstream_settings(tmp_path / "none")
+    with pytest.raises(UnusableClientSettings, match="No such file"):
+        upstream_from(tmp_path / "none")

@@ -6,7 +6,7 @@ import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
 
-from sluicegate.proxy.bootstrap.client_settings import ClientSettingsError, read_upstream_settings
+from sluicegate.proxy.bootstrap.client_settings import UnusableClientSettings, upstream_from
 from tests.oracle.kafka_java import KAFKA_NEW, kafka_folder
 
 SETTINGS = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
@@ -130,8 +130,8 @@ def passwords_read_by_kafka(all_files: list[str]) -> list[str]:
 
 def login_read_by_bootstrap(file: Path) -> tuple[str, str] | str:
     try:
-        sasl = read_upstream_settings(file)["sasl"]
-    except ClientSettingsError as error:
+        sasl = upstream_from(file)["sasl"]
+    except UnusableClientSettings as error:
         return str(error)
     return sasl["username"], sasl["password"]
 

@@ -9,14 +9,14 @@ from sluicegate.config.values.password import SecretText
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_AUTHENTICATE_RESPONSE, SASL_HANDSHAKE_RESPONSE
-from sluicegate.proxy.bootstrap.first_file import format_lines
-from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_addresses_text, survey
-from tests.config.reading import load_config_text
+from sluicegate.proxy.bootstrap.first_file import lines_of
+from sluicegate.proxy.bootstrap.survey import MOST_TOPICS, SurveyFailed, TopicSurvey, broker_list, survey
+from tests.config.reading import load_text
 from tests.proxy.scripted_broker import (
     ScriptedBroker,
     api_versions_response,
-    metadata_response_with_brokers,
-    parse_requested_topics,
+    asked_topics,
+    metadata_of_brokers,
     topic_settings,
 )
 
@@ -24,7 +24,7 @@ SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "104858
 
 
 @pytest.mark.long
-async def test_survey_queries_first_ten_thousand_topics_and_counts_the_rest() -> None:
+async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_rest_counted() -> None:
     names = [f"t{i:05}" for i in range(MOST_TOPICS + 3)]
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     told = [{"error_code": 0, "name": name, "partitions": [partition]} for name in names]
@@ -37,7 +37,7 @@ async def test_survey_queries_first_ten_thousand_topics_and_counts_the_rest() ->
         return METADATA_RESPONSE.build({"brokers": [node], "topics": told + own if all_of_them else []}, version)
 
     def respond_with_settings(version: int, body: bytes) -> bytes:
-        questions.append(parse_requested_topics(version, body))
+        questions.append(asked_topics(version, body))
         return response_settings(version, body)
 
     response_settings = topic_settings(lambda _: SETTINGS)
@@ -51,7 +51,7 @@ async def test_survey_queries_first_ten_thousand_topics_and_counts_the_rest() ->
     assert max(map(len, questions)) == 500
     assert sum(map(len, questions)) == MOST_TOPICS
     assert set(broker.asked) == {ApiKey.API_VERSIONS, ApiKey.METADATA, ApiKey.DESCRIBE_CONFIGS}
-    lines = list(format_lines(found, upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
+    lines = list(lines_of(found, upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
     assert "# 3 more topics are not in this file." in lines
     assert "__consumer_offsets" not in "".join(lines)
     assert len(lines) < 50
@@ -67,7 +67,7 @@ async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None
     }
     sasl = Sasl(mechanism="PLAIN", username="bob", password=SecretText("secret"))
     async with ScriptedBroker(
-        {**login, ApiKey.METADATA: metadata_response_with_brokers((1, "kafka-1", 9092), (2, "kafka-2", 9092))}
+        {**login, ApiKey.METADATA: metadata_of_brokers((1, "kafka-1", 9092), (2, "kafka-2", 9092))}
     ) as broker:
         with pytest.raises(SurveyFailed) as raised:
             await survey(Upstream(bootstrap=(broker.address,), sasl=sasl))
@@ -79,9 +79,9 @@ async def test_a_login_that_sees_no_topic_is_reported_with_the_brokers() -> None
 
 
 async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "kafka-1", 9092))}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "kafka-1", 9092))}) as broker:
         upstream = Upstream(bootstrap=(broker.address,))
-        lines = list(format_lines(await survey(upstream), upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
+        lines = list(lines_of(await survey(upstream), upstream.bootstrap, {}, HostPort("127.0.0.1", 19092)))
 
     defaults = lines[lines.index("defaults:") :]
     assert defaults[1] == "  mode: observe"
@@ -96,34 +96,36 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
         ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "sasl.oauthbearer.sub.claim.name: sub"),
     ],
 )
-def test_generated_config_comment_asks_how_brokers_derive_principals(sasl: dict[str, str], declaration: str) -> None:
+def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
+    sasl: dict[str, str], declaration: str
+) -> None:
     """Only the operator knows the answer. Without the comment sign, the line is a valid declaration."""
     address = HostPort("127.0.0.1", 19092)
-    text = "\n".join(format_lines(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
-    listen = load_config_text(text).config.listen
-    answered = load_config_text(text.replace(f"# {declaration}", declaration)).config.listen
+    text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
+    listen = load_text(text).config.listen
+    answered = load_text(text.replace(f"# {declaration}", declaration)).config.listen
 
-    assert not listen.declares_principal_derivation
-    assert answered.declares_principal_derivation
+    assert not listen.declares_principals
+    assert answered.declares_principals
     assert "principal at the brokers?" in text.replace("principals", "principal")
 
 
 @pytest.mark.parametrize(("port", "base"), [(19092, 19100), (29092, 29100), (65520, 65523)])
-def test_generated_config_lists_all_brokers_and_uses_listen_ports(port: int, base: int) -> None:
+def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base: int) -> None:
     """The port of the last broker must not exceed 65535."""
     found = TopicSurvey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
     given = HostPort("kafka-1", 9092)
 
-    text = "\n".join(format_lines(found, (given,), {}, HostPort("127.0.0.1", port)))
+    text = "\n".join(lines_of(found, (given,), {}, HostPort("127.0.0.1", port)))
 
     config = yaml.safe_load(text)
     assert config["upstream"]["bootstrap"] == [f"kafka-{node}:9092" for node in range(1, 13)]
     assert config["listen"]["broker_port_base"] == base
     assert "here brokers 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12" in text
-    assert broker_addresses_text(found.brokers).count("kafka-") == 12
+    assert broker_list(found.brokers).count("kafka-") == 12
 
 
-async def test_lists_brokers_that_do_not_support_describe_configs() -> None:
+async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:
     """librdkafka's mock cluster is such a broker."""
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "orders", "partitions": [partition]}
@@ -139,7 +141,7 @@ async def test_lists_brokers_that_do_not_support_describe_configs() -> None:
     async with ScriptedBroker(answers) as broker:
         found = await survey(Upstream(bootstrap=(broker.address,)))
 
-    text = "\n".join(format_lines(found, (broker.address,), {}, HostPort("127.0.0.1", 19092)))
+    text = "\n".join(lines_of(found, (broker.address,), {}, HostPort("127.0.0.1", 19092)))
     assert "kafka:9092" in yaml.safe_load(text)["upstream"]["bootstrap"]
     assert "# Unknown: the brokers do not support DescribeConfigs" in text
     assert "# 1 more topics are not in this file." in text

@@ -20,13 +20,13 @@ def test_version_lists_the_libraries_that_validate() -> None:
 def test_version_prints_the_commit_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "0123456789abcdef0123")
 
-    assert build_facts.build_commit() == "0123456789ab"
+    assert build_facts.commit_of_build() == "0123456789ab"
 
 
 def test_an_invalid_commit_in_the_environment_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICEGATE_REVISION", "not; a commit")
 
-    assert build_facts.build_commit() is None
+    assert build_facts.commit_of_build() is None
 
 
 def test_the_commit_of_a_checkout_is_that_of_git(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +35,4 @@ def test_the_commit_of_a_checkout_is_that_of_git(monkeypatch: pytest.MonkeyPatch
         pytest.skip("no checkout: there is no .git here")
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
-    assert build_facts.build_commit() == head[:12]
+    assert build_facts.commit_of_build() == head[:12]

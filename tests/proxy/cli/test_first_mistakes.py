@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import ListenError
+from sluicegate.proxy.network.listeners import CannotListen
 from tests.broker.certificates import Authority
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
@@ -23,7 +23,7 @@ from tests.proxy.cli.test_commands import sluicegate_process
 
 
 @contextmanager
-def start_proxy_with_upstream(upstream: str, folder: Path, **sections: Any) -> Iterator[ProxyProcess]:
+def proxy_before(upstream: str, folder: Path, **sections: Any) -> Iterator[ProxyProcess]:
     """Yield a proxy that is alive, whether or not it is ready."""
     proxy = ProxyProcess(folder, upstream, {"log": {"format": "json"}, **sections})
     try:
@@ -40,7 +40,7 @@ def log_line(proxy: ProxyProcess, text: str) -> dict[str, Any]:
 def test_an_unreachable_cluster_is_logged_with_advice(tmp_path: Path) -> None:
     address = f"127.0.0.1:{free_ports(1)}"
 
-    with start_proxy_with_upstream(address, tmp_path) as proxy:
+    with proxy_before(address, tmp_path) as proxy:
         line = log_line(proxy, "no broker reachable")
         status, words = proxy.get("/readyz")
 
@@ -57,7 +57,7 @@ def test_an_http_server_as_upstream_is_logged_with_advice(tmp_path: Path) -> Non
     serving = threading.Thread(target=server.serve_forever, daemon=True)
     serving.start()
     try:
-        with start_proxy_with_upstream(f"127.0.0.1:{server.server_port}", tmp_path) as proxy:
+        with proxy_before(f"127.0.0.1:{server.server_port}", tmp_path) as proxy:
             line = log_line(proxy, "no broker reachable")
     finally:
         server.shutdown()
@@ -82,14 +82,14 @@ def test_listening_on_a_foreign_address_is_an_error_with_advice() -> None:
 
 
 def test_listening_on_a_privileged_port_is_an_error_with_advice() -> None:
-    rejected = ListenError(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
+    rejected = CannotListen(HostPort("0.0.0.0", 443), OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
     assert str(rejected) == "0.0.0.0:443: Permission denied"
     assert "CAP_NET_BIND_SERVICE" in rejected.advice
 
 
 async def test_a_tls_handshake_on_a_plaintext_port_is_logged_with_advice(tmp_path: Path) -> None:
-    with start_proxy_with_upstream("127.0.0.1:1", tmp_path) as proxy:
+    with proxy_before("127.0.0.1:1", tmp_path) as proxy:
         host, _, port = proxy.bootstrap.partition(":")
         with pytest.raises((ssl.SSLError, OSError)):
             await asyncio.open_connection(host, int(port), ssl=ssl.create_default_context())
@@ -102,7 +102,7 @@ async def test_a_plaintext_client_on_a_tls_port_is_logged_with_advice(tmp_path: 
     own = Authority(tmp_path).sign("proxy").files
     first = free_ports(4)
     listen = {"bootstrap": f"127.0.0.1:{first}", "broker_port_base": first + 1, "tls": own}
-    with start_proxy_with_upstream("127.0.0.1:1", tmp_path, listen=listen) as proxy:
+    with proxy_before("127.0.0.1:1", tmp_path, listen=listen) as proxy:
         reader, writer = await asyncio.open_connection("127.0.0.1", first)
         writer.write(bytes.fromhex("0000000a 0012 0000 00000001 0000"))  # ApiVersions v0
         answer = await reader.read()

@@ -10,19 +10,19 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sluicegate.config.keys import keys_of_section
-from sluicegate.config.loading import ConfigError, LoadedConfig, load_file
+from sluicegate.config.keys import each_key_of
+from sluicegate.config.loading import ConfigError, Loaded, load_file
 from sluicegate.config.model import Config
 from sluicegate.proxy.cli.commands import app
-from sluicegate.proxy.reload.config_check import read_checked_policies
+from sluicegate.proxy.reload.config_check import checked_policies
 from sluicegate.proxy.reload.rule_makers import RuleMakers
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.validation.from_keys import file_policies_of
 from tests.config.reading import SMALLEST
 from tests.oracle.kafka_java import ROOT
 
-_KEYS = {key.name for key in keys_of_section(Config)}
+_KEYS = {key.name for key in each_key_of(Config)}
 _MOST_BYTES = 5_000
 _PLACE = re.compile(r"^\S+?\.(?:yaml|json)\S*:\d+: |^\S+\.yaml: ", re.MULTILINE)
 _KIND = re.compile(r"^\S+: |\d+|'[^']*'", re.MULTILINE)
@@ -74,11 +74,11 @@ def _configurations() -> Iterator[str]:
             yield "\n".join([*missing, text])
 
 
-def _compile_as_run_does(loaded: LoadedConfig) -> None:
+def _compile_as_run_does(loaded: Loaded) -> None:
     """Compile the policies as a server does, without its connections."""
     makers = RuleMakers(WaitBudget(), Counters(), loaded.config.limits)
     try:
-        compile_file_policies(loaded.config, makers.create_rule_maker(loaded.config.registries), loaded.source)
+        file_policies_of(loaded.config, makers.for_registries(loaded.config.registries), loaded.source)
     finally:
         makers.close()
 
@@ -144,7 +144,7 @@ def _disagreements(text: str, folder: Path, seen: set[str] | None = None) -> lis
 
 def _has_unusable_policies(file: Path) -> bool:
     try:
-        read_checked_policies(file, {})
+        checked_policies(file, {})
     except ConfigError:
         return True
     return False

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from sluicegate.config.loading import ConfigError
-from sluicegate.proxy.cli.policy_cases import find_case_files
+from sluicegate.proxy.cli.policy_cases import case_files
 from sluicegate.proxy.cli.policy_tests import CaseRunner, FileResults
 from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
@@ -137,9 +137,7 @@ def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
         (case_text("a", "[{}]", "{outcome: accepted}"), "nwo: 5\n", "nwo: no such key; did you mean now?"),
     ],
 )
-def test_invalid_policy_test_file_is_reported_with_line_number(
-    folder: Path, cases: str, head: str, problem: str
-) -> None:
+def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str, problem: str) -> None:
     with pytest.raises(ConfigError) as caught:
         run_policy_tests(folder, cases, head)
 
@@ -147,7 +145,7 @@ def test_invalid_policy_test_file_is_reported_with_line_number(
     assert words.startswith(f"{folder}/a.test.yaml:") and problem in words
 
 
-def test_policy_test_file_without_configuration_requires_option(folder: Path) -> None:
+def test_a_file_without_a_configuration_needs_the_option(folder: Path) -> None:
     file = folder / "b.test.yaml"
     file.write_text("cases:\n" + case_text("keyed", "[{}]", "{outcome: rejected}"))
 
@@ -162,7 +160,7 @@ def test_folders_are_searched_for_files_of_cases(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
 
-    found = find_case_files([tmp_path, tmp_path / "a/y.yaml"])
+    found = case_files([tmp_path, tmp_path / "a/y.yaml"])
     assert [str(file.relative_to(tmp_path)) for file in found] == [
         "a/y.test.yml",
         "b/x.test.yaml",
@@ -197,7 +195,7 @@ def test_the_command_exits_with_0_1_or_2_and_writes_junit(folder: Path) -> None:
     assert {element.get("line") for element in suites.iter("testcase")} == {"3"}
 
 
-def test_folder_without_cases_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_without_cases_is_no_success(tmp_path: Path) -> None:
     done = sluicegate("test", str(tmp_path))
 
     assert (done.returncode, done.stderr) == (2, f"sluicegate test: no *.test.yaml in {tmp_path}\n")
@@ -234,7 +232,7 @@ def write_teams(folder: Path, entries: int = 10) -> Path:
 
 
 @pytest.mark.long
-def test_check_and_policy_tests_work_with_forty_team_files(tmp_path: Path) -> None:
+def test_forty_teams_check_and_test_their_files_in_ci(tmp_path: Path) -> None:
     main = write_teams(tmp_path)
 
     checked = sluicegate("check", "--strict", str(main))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.record_input import InvalidRecordOption, parse_record_options, parse_time_option
+from sluicegate.proxy.cli.record_input import BadGivenRecord, given_record, time_of
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -28,7 +28,7 @@ HOUR = 3_600_000
     ],
 )
 def test_a_timestamp_option_is_milliseconds_an_iso_time_or_a_distance(text: str, time: int) -> None:
-    assert parse_time_option(text, NOW) == time
+    assert time_of(text, NOW) == time
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_a_timestamp_option_is_milliseconds_an_iso_time_or_a_distance(text: str,
     ],
 )
 def test_an_invalid_timestamp_option_is_an_error(text: str, words: str) -> None:
-    with pytest.raises(InvalidRecordOption) as caught:
-        parse_time_option(text, NOW)
+    with pytest.raises(BadGivenRecord) as caught:
+        time_of(text, NOW)
     assert str(caught.value).startswith("--timestamp: ")
     assert words in str(caught.value)
 
@@ -52,11 +52,11 @@ def test_missing_record_options_are_null_and_empty_ones_are_empty(tmp_path: Path
     value = tmp_path / "value"
     value.write_bytes(b"\x00\xff")
 
-    assert parse_record_options(None, None, None, (), "1", NOW, 100) == NewRecord(1, None, None, ())
-    assert parse_record_options("", "", None, ["a=", "a=b=c"], "1", NOW, 100) == NewRecord(
+    assert given_record(None, None, None, (), "1", NOW, 100) == NewRecord(1, None, None, ())
+    assert given_record("", "", None, ["a=", "a=b=c"], "1", NOW, 100) == NewRecord(
         1, b"", b"", ((b"a", b""), (b"a", b"b=c"))
     )
-    assert parse_record_options(None, None, value, (), "1", NOW, 100).value == b"\x00\xff"
+    assert given_record(None, None, value, (), "1", NOW, 100).value == b"\x00\xff"
 
 
 def test_a_record_value_has_one_source_and_a_maximum_size(tmp_path: Path) -> None:
@@ -69,6 +69,6 @@ def test_a_record_value_has_one_source_and_a_maximum_size(tmp_path: Path) -> Non
         ((None, None, tmp_path / "none", ()), "cannot be read: No such file or directory"),
         ((None, None, None, ["x"]), "--header: expected NAME=VALUE, found 'x'"),
     ):
-        with pytest.raises(InvalidRecordOption) as caught:
-            parse_record_options(key, text, file, headers, "1", NOW, 100)
+        with pytest.raises(BadGivenRecord) as caught:
+            given_record(key, text, file, headers, "1", NOW, 100)
         assert words in str(caught.value)

@@ -3,24 +3,24 @@
 import pytest
 
 from sluicegate.protocol.records.writing import NewRecord
-from sluicegate.proxy.cli.try_record import TrialResult, validate_trial_record
-from sluicegate.proxy.cluster.topics import SETTINGS_OFF, TopicSettingsResult
+from sluicegate.proxy.cli.try_record import TrialResult, validate_one
+from sluicegate.proxy.cluster.topics import SETTINGS_OFF, SettingsRead
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
 from tests.broker.ports import free_ports
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 NOW = 1_800_000_000_000
 HOUR, YEAR = 3_600_000, 365 * 86_400_000
 AFTER = "message.timestamp.after.max.ms"
 
 
-def validate_record(text: str, record: NewRecord, topic: str = "orders") -> TrialResult:
-    return validate_trial_record(topic, record, load_config_text(SMALLEST + text), NOW)
+def trial_of(text: str, record: NewRecord, topic: str = "orders") -> TrialResult:
+    return validate_one(topic, record, load_text(SMALLEST + text), NOW)
 
 
-def test_try_accepts_valid_record() -> None:
-    trial = validate_record(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
+def test_a_good_record_is_accepted() -> None:
+    trial = trial_of(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
 
     assert trial == TrialResult(
         True,
@@ -36,7 +36,7 @@ def test_try_accepts_valid_record() -> None:
 
 def test_try_prints_the_clients_error_the_diagnosis_and_the_line() -> None:
     """The texts are those that Kafka 3.9 and 4.3 write."""
-    trial = validate_record(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
+    trial = trial_of(f"defaults: {{{AFTER}: 1h}}", NewRecord(NOW * 1000))
 
     assert not trial.is_forwarded
     assert trial.lines[0] == "orders: no entry of topics matches; defaults apply"
@@ -61,7 +61,7 @@ def test_try_prints_the_clients_error_the_diagnosis_and_the_line() -> None:
     ],
 )
 def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewRecord, told: str, key: str) -> None:
-    trial = validate_record(f"topics:\n  - match: orders\n    {keys}\n", record)
+    trial = trial_of(f"topics:\n  - match: orders\n    {keys}\n", record)
 
     assert not trial.is_forwarded
     assert f"({key}" in trial.lines[-2]
@@ -70,7 +70,7 @@ def test_every_check_names_the_key_that_it_comes_from(keys: str, record: NewReco
 
 
 def test_try_on_an_observed_topic_forwards_and_says_what_reject_would_do() -> None:
-    trial = validate_record(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
+    trial = trial_of(f"defaults: {{{AFTER}: 1h, mode: observe}}", NewRecord(NOW + 2 * HOUR))
 
     assert trial.is_forwarded
     assert "is out of range" in trial.lines[-2]
@@ -78,14 +78,14 @@ def test_try_on_an_observed_topic_forwards_and_says_what_reject_would_do() -> No
 
 
 def test_try_prints_the_fixed_timestamp() -> None:
-    trial = validate_record("defaults: {fix: {timestamp: unit}}", NewRecord((NOW - HOUR) * 1000))
+    trial = trial_of("defaults: {fix: {timestamp: unit}}", NewRecord((NOW - HOUR) * 1000))
 
     assert trial.is_forwarded
     assert trial.lines[-1] == f"forwarded with the timestamp {NOW - HOUR}, which is 1.0 h ago (fix)"
 
 
 def test_try_prints_the_result_of_each_rehearsed_bound() -> None:
-    trial = validate_record(f"defaults:\n  rehearse: {{{AFTER}: [1h, 3h]}}", NewRecord(NOW + 2 * HOUR))
+    trial = trial_of(f"defaults:\n  rehearse: {{{AFTER}: [1h, 3h]}}", NewRecord(NOW + 2 * HOUR))
 
     assert trial.is_forwarded
     assert trial.lines[-3:] == (
@@ -96,8 +96,8 @@ def test_try_prints_the_result_of_each_rehearsed_bound() -> None:
 
 
 def test_try_forwards_without_checks_and_rejects_impossible_topic_names() -> None:
-    assert validate_record("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unvalidated (checks: none)"
-    assert not validate_record("", NewRecord(NOW), "a b").is_forwarded
+    assert trial_of("defaults: {checks: none}", NewRecord(0)).lines[-1] == "forwarded unvalidated (checks: none)"
+    assert not trial_of("", NewRecord(NOW), "a b").is_forwarded
 
 
 RULES = """
@@ -112,9 +112,9 @@ requests:
 
 
 def test_try_prints_the_violation_of_every_rule() -> None:
-    good = validate_record(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
-    bad = validate_record(RULES, NewRecord(NOW))
-    large = validate_record(RULES, NewRecord(NOW, b"k", bytes(300)))
+    good = trial_of(RULES, NewRecord(NOW, b"k", None, ((b"tenant", b"a"),)))
+    bad = trial_of(RULES, NewRecord(NOW))
+    large = trial_of(RULES, NewRecord(NOW, b"k", bytes(300)))
 
     assert (good.is_forwarded, bad.is_forwarded, large.is_forwarded) == (True, False, False)
     assert good.lines[-3:] == ("rule small: passed", "rule keyed: passed", "rule tenant: passed")
@@ -126,11 +126,11 @@ def test_try_prints_the_violation_of_every_rule() -> None:
     )
 
 
-def test_try_prints_record_samples_only_when_requested() -> None:
+def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> None:
     record = NewRecord(NOW + 2 * HOUR, None, b"a\x1b\xff")
 
-    shown = validate_record(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
-    silent = validate_record(f"defaults: {{{AFTER}: 1h}}", record).lines
+    shown = trial_of(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
+    silent = trial_of(f"defaults: {{{AFTER}: 1h}}", record).lines
 
     assert shown[-3:-1] == ("    key is null", r"    value (3 bytes): a\x1b\xff")
     assert [line for line in shown if not line.startswith("    ")] == list(silent)
@@ -143,23 +143,21 @@ def test_try_prints_the_timestamp_types_of_file_and_cluster() -> None:
     """A running proxy takes message.timestamp.type from the cluster, so with CreateTime there the record is
     rejected.
     """
-    trial = validate_record(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
+    trial = trial_of(LOG_APPEND, NewRecord(NOW + 2 * HOUR))
 
     assert trial.lines[3] == (
         "  if message.timestamp.type is CreateTime on the cluster, not LogAppendTime as in the file: "
         "rejected: INVALID_TIMESTAMP (32): One or more records have been rejected due to invalid timestamp"
     )
     assert trial.lines[-1] == "accepted, with the time of the broker (message.timestamp.type: LogAppendTime)"
-    assert len(validate_record(LOG_APPEND, NewRecord(NOW)).lines) == 4
+    assert len(trial_of(LOG_APPEND, NewRecord(NOW)).lines) == 4
 
 
 def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
     text = SMALLEST.replace("upstream: {", "upstream: {topic_settings: false, ")
 
-    read = TopicSettingsResult(reason=SETTINGS_OFF)
-    trial = validate_trial_record(
-        "orders", NewRecord(NOW + 2 * HOUR), load_config_text(text + LOG_APPEND), NOW, lambda _: read
-    )
+    read = SettingsRead(reason=SETTINGS_OFF)
+    trial = validate_one("orders", NewRecord(NOW + 2 * HOUR), load_text(text + LOG_APPEND), NOW, lambda _: read)
 
     assert trial.is_forwarded
     assert trial.lines[2] == "  the cluster's settings do not apply: upstream.topic_settings is off"
@@ -175,15 +173,11 @@ def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
         (ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=HOUR // 6), True, ""),
     ],
 )
-def test_try_applies_stricter_of_file_and_cluster_settings(
-    settings: ClusterSettings, is_forwarded: bool, source: str
-) -> None:
+def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is_forwarded: bool, source: str) -> None:
     """The record is 20 minutes ahead; the file allows 2 hours."""
     text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
 
-    trial = validate_trial_record(
-        "orders", NewRecord(NOW + HOUR // 3), load_config_text(text), NOW, lambda _: TopicSettingsResult(settings)
-    )
+    trial = validate_one("orders", NewRecord(NOW + HOUR // 3), load_text(text), NOW, lambda _: SettingsRead(settings))
 
     assert trial.is_forwarded is is_forwarded
     assert trial.lines[2] == "  the cluster's settings of this topic were read: the stricter value applies"
@@ -208,7 +202,7 @@ def test_try_prints_the_effect_of_an_outage_in_each_mode(mode: str, outage: str,
         f"topics: [{{match: orders, mode: {mode}, rules: [{{name: s, on_outage: {outage}, value: {schema}}}]}}]"
     )
 
-    trial = validate_record(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
+    trial = trial_of(text, NewRecord(NOW, None, bytes(4) + b"\1{}"))
 
     if mode == "observe" and outage == "retriable":
         is_forwarded, told = True, "forwarded unchanged (mode: observe); mode: reject would reject it"
@@ -223,7 +217,7 @@ def test_a_client_outside_gradual_enforcement_is_observed() -> None:
     text = SMALLEST + f"defaults: {{{AFTER}: 1h}}\ntopics: [{{match: orders, enforce: {{clients: team-a}}, {rules}}}]"
 
     def last_printed_line(client_id: str, record: NewRecord) -> str:
-        lines = validate_trial_record("orders", record, load_config_text(text), NOW, client_id=client_id).lines
+        lines = validate_one("orders", record, load_text(text), NOW, client_id=client_id).lines
         return [line for line in lines if not line.startswith("rule ")][-1]
 
     late = NewRecord(NOW + 2 * HOUR, b"k")
@@ -241,7 +235,7 @@ def test_an_exempt_client_is_not_validated() -> None:
     )
 
     def last_printed_line(topic: str, client_id: str) -> str:
-        return validate_trial_record(topic, NewRecord(NOW), load_config_text(text), NOW, client_id=client_id).lines[-1]
+        return validate_one(topic, NewRecord(NOW), load_text(text), NOW, client_id=client_id).lines[-1]
 
     found = {
         (topic, client): last_printed_line(topic, client)
@@ -255,7 +249,7 @@ def test_an_exempt_client_is_not_validated() -> None:
 def test_try_forwards_violations_of_an_observing_rule() -> None:
     text = "topics: [{match: orders, rules: [{name: keyed, key: {required: true}, mode: observe}]}]"
 
-    trial = validate_record(text, NewRecord(NOW))
+    trial = trial_of(text, NewRecord(NOW))
 
     assert trial.is_forwarded
     assert "forwarded unchanged (the rule has mode: observe); mode: reject would reject it" in trial.lines

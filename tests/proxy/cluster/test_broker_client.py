@@ -23,9 +23,9 @@ from sluicegate.protocol.messages.handshake import (
     SASL_AUTHENTICATE_RESPONSE,
     SASL_HANDSHAKE_RESPONSE,
 )
-from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, NotABrokerError, ask_any_broker
+from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, NotABroker, ask_any_broker
 from sluicegate.proxy.cluster.discovery import discover_cluster
-from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
 from tests.broker.certificates import Authority
 from tests.proxy.scripted_broker import (
     CLOSE,
@@ -34,7 +34,7 @@ from tests.proxy.scripted_broker import (
     RawResponse,
     ScriptedBroker,
     api_versions_response,
-    metadata_response_with_brokers,
+    metadata_of_brokers,
 )
 
 _PATIENCE = 60.0
@@ -71,10 +71,10 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 
 
 @pytest.mark.parametrize("answers", GARBAGE.values(), ids=GARBAGE)
-async def test_tries_next_bootstrap_address_after_invalid_response(answers: dict[ApiKey, Answer]) -> None:
+async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
     async with (
         ScriptedBroker(answers) as bad,
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as good,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good,
     ):
         address, _ = await ask_any_broker(upstream_section(bad.address, good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="responds, but not as a Kafka broker") as raised:
@@ -98,7 +98,7 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({ApiKey.API_VERSIONS: answer}) as other:
         found = await discover_cluster(upstream_section(dead, other.address), None, 7)
-        with pytest.raises(NotABrokerError):
+        with pytest.raises(NotABroker):
             await ask_any_broker(upstream_section(other.address), None, ask_brokers)
     outage = await discover_cluster(upstream_section(dead), None, 7)
 
@@ -109,7 +109,7 @@ async def test_a_server_that_is_not_a_broker_is_distinguished_from_an_outage(ans
 
 @pytest.mark.parametrize("host", ["a..b", "a" * 70, "x" * 3000])
 async def test_an_impossible_bootstrap_name_is_reported(host: str) -> None:
-    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as good:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good:
         address, _ = await ask_any_broker(upstream_section(HostPort(host, 9092), good.address), None, ask_brokers)
         with pytest.raises(NoBrokerResponses, match="no host can have this name"):
             await ask_any_broker(upstream_section(HostPort(host, 9092)), None, ask_brokers)
@@ -126,7 +126,7 @@ async def test_an_error_while_a_response_is_read_is_reported() -> None:
             await ask_any_broker(upstream_section(broker.address), None, raise_recursion_error)
 
 
-async def test_incomplete_broker_response_times_out() -> None:
+async def test_half_a_response_times_out() -> None:
     async with ScriptedBroker({ApiKey.METADATA: frame_of_size(1000, bytes(500))}) as broker:
         started = monotonic()
         with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
@@ -147,14 +147,14 @@ async def test_a_rejected_certificate_is_reported(tmp_path: Path, signed_by: str
     assert trusting.tls is not None
 
     with pytest.raises(NoBrokerResponses) as raised:
-        await ask_any_broker(trusting, tls_context_for_brokers(trusting.tls), ask_brokers)
+        await ask_any_broker(trusting, context_for_brokers(trusting.tls), ask_brokers)
 
     server.close()
     assert str(raised.value).startswith(f"{address}: the certificate is not accepted: ")
 
 
 async def test_a_silent_broker_times_out() -> None:
-    found = {ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}
+    found = {ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker(found) as good:
         async with asyncio.timeout(_PATIENCE / 2):
             address, _ = await ask_any_broker(
@@ -164,7 +164,7 @@ async def test_a_silent_broker_times_out() -> None:
     assert address == good.address
 
 
-async def test_connection_race_selects_broker_that_accepts_tcp_but_is_silent() -> None:
+async def test_a_race_of_tcp_connections_selects_a_silent_broker() -> None:
     """This is why the proxy does not use `aiohappyeyeballs` (proxy/network/happy_eyeballs.py)."""
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
         found = [
@@ -294,18 +294,18 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 # -- discovery ---------------------------------------------------------------------------------------------------
 
 
-async def test_login_is_not_needed_when_metadata_is_served_without_it() -> None:
-    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as broker:
+async def test_metadata_without_a_login_means_none_is_needed() -> None:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as broker:
         found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert (found.needs_login, found.brokers) == (False, {1: HostPort("h", 9)})
     assert broker.connections == 1
 
 
-async def test_queries_next_address_when_metadata_lists_no_brokers() -> None:
+async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as lone,
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "h", 9))}) as whole,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as lone,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as whole,
     ):
         both = replace(upstream_section(lone.address), bootstrap=(lone.address, whole.address))
         found = await discover_cluster(both, None, 7)
@@ -323,8 +323,8 @@ async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_
     assert broker.connections == 2
 
 
-async def test_single_closed_connection_does_not_indicate_required_login() -> None:
-    answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_response_with_brokers((1, "h", 9))]
+async def test_one_closed_connection_does_not_mean_a_login() -> None:
+    answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_of_brokers((1, "h", 9))]
 
     def next_response(version: int, body: bytes) -> bytes | None:
         return answers.pop(0)(version, body)
@@ -347,7 +347,7 @@ async def test_a_broker_that_closes_a_second_connection_does_not_mean_a_login() 
     assert (found.answered_by, found.needs_login) == (broker.address, None)
 
 
-async def test_silent_broker_is_not_counted_as_responding() -> None:
+async def test_a_silent_broker_does_not_count_as_a_response() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
         found = await discover_cluster(upstream_section(broker.address, seconds=0.3), None, 7)
 
@@ -356,7 +356,7 @@ async def test_silent_broker_is_not_counted_as_responding() -> None:
 
 async def test_a_response_with_too_many_brokers_is_rejected() -> None:
     many = [(i, "h", 9) for i in range(20_000)]
-    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers(*many)}) as broker:
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers(*many)}) as broker:
         found = await discover_cluster(upstream_section(broker.address), None, 7)
 
     assert found.brokers is None

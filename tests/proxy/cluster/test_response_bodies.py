@@ -12,7 +12,7 @@ from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.bootstrap.survey import SurveyFailed, survey
 from sluicegate.proxy.cluster import response_bodies
 from sluicegate.proxy.cluster.broker_client import ask_any_broker
-from sluicegate.proxy.cluster.broker_settings import fetch_broker_settings
+from sluicegate.proxy.cluster.broker_settings import ask_for_settings
 from tests.proxy.scripted_broker import ScriptedBroker, api_versions_response, topic_settings
 
 Answer = Callable[[int, bytes], bytes]
@@ -55,7 +55,7 @@ async def test_bytes_after_the_end_of_each_response_are_ignored_and_logged_once(
     assert all(f"broker={broker.address}" in line for line in logged)
 
     async with ScriptedBroker({key: append_surplus_bytes(answer) for key, answer in answers.items()}) as another:
-        await ask_any_broker(Upstream(bootstrap=(another.address,)), None, partial(fetch_broker_settings, 1))
+        await ask_any_broker(Upstream(bootstrap=(another.address,)), None, partial(ask_for_settings, 1))
     logged = [line for line in capsys.readouterr().out.splitlines() if f"broker={another.address}" in line]
     assert len(logged) == 2, "ApiVersions and DescribeConfigs, of the other broker"
 

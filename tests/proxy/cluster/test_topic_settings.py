@@ -26,8 +26,8 @@ from tests.proxy.scripted_broker import (
     Answer,
     ScriptedBroker,
     api_versions_response,
-    describe_configs_result,
-    parse_requested_topics,
+    asked_topics,
+    result_for,
     topic_settings,
 )
 
@@ -49,7 +49,7 @@ class SettingsAsker:
     async def wait_until_known(self, *topics: str) -> float:
         """Wait for the settings of topics like a first batch, and return the duration of the wait (s)."""
         started = monotonic()
-        waiting = self.settings.pending_settings_future(topics)
+        waiting = self.settings.settings_pending(topics)
         if waiting is not None:
             assert await waiting is None
         return monotonic() - started
@@ -79,11 +79,11 @@ async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -
             await asker.wait_until_known(topic)
 
     assert [line["event"] for line in lines] == [USING_FILE]
-    assert asker.settings.pending_settings_future(["a", "b", "c"]) is None  # no batch waits
+    assert asker.settings.settings_pending(["a", "b", "c"]) is None  # no batch waits
     asker.settings.close()
 
 
-async def test_pending_topics_are_requested_together() -> None:
+async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
 
@@ -91,10 +91,10 @@ async def test_pending_topics_are_requested_together() -> None:
 
         assert all(asker.is_learnt(topic) for topic in ("t0", "t299", "shared"))
         assert kafka.connections == kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 1
-        assert asker.settings.pending_settings_future(["t0", "t299", "shared"]) is None
+        assert asker.settings.settings_pending(["t0", "t299", "shared"]) is None
 
 
-async def test_excess_topics_are_requested_in_further_requests() -> None:
+async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
 
@@ -113,7 +113,7 @@ async def test_a_silent_broker_delays_first_batches_once_on_one_connection() -> 
         waited = await asyncio.gather(*(asker.wait_until_known(f"t{i}") for i in range(300)))
 
         assert max(waited) < 10 * FIRST_BATCH_SECONDS  # all at once, not one after the other
-        assert asker.settings.pending_settings_future(["later"]) is None  # no batch waits again
+        assert asker.settings.settings_pending(["later"]) is None  # no batch waits again
         assert kafka.connections == 1
         asker.settings.close()
 
@@ -132,7 +132,7 @@ async def test_late_settings_are_used_and_batches_wait_again() -> None:
         assert asker.is_learnt("next")
 
 
-async def test_recovered_broker_is_queried_in_background() -> None:
+async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
 
     def respond(version: int, body: bytes) -> object:
@@ -142,7 +142,7 @@ async def test_recovered_broker_is_queried_in_background() -> None:
         asker = SettingsAsker(kafka.address)
         with capture_logs() as lines:
             await asker.wait_until_known("t")
-            assert asker.settings.pending_settings_future(["t", "u"]) is None
+            assert asker.settings.settings_pending(["t", "u"]) is None
 
             await asker.wait_until_learnt("t")
             await asker.wait_until_learnt("u")
@@ -152,11 +152,7 @@ async def test_recovered_broker_is_queried_in_background() -> None:
 
 async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> None:
     def respond(version: int, body: bytes) -> bytes | None:
-        return (
-            CLOSE
-            if "bad" in parse_requested_topics(version, body)
-            else topic_settings(settings_of_any_topic)(version, body)
-        )
+        return CLOSE if "bad" in asked_topics(version, body) else topic_settings(settings_of_any_topic)(version, body)
 
     async with scripted_settings_broker(respond) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -168,7 +164,7 @@ async def test_one_topic_that_fails_at_the_broker_does_not_fail_the_others() -> 
         assert not asker.is_learnt("bad")
         assert [line["event"] for line in lines] == [USING_FILE]
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] <= 20
-        assert asker.settings.pending_settings_future(["bad"]) is None  # not requested again at once
+        assert asker.settings.settings_pending(["bad"]) is None  # not requested again at once
 
 
 async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
@@ -182,19 +178,19 @@ async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 40_000, "x" * 250, "", ".", "..", "a b", "ä", "\ud800"])
-async def test_impossible_topic_names_are_not_requested(name: str) -> None:
+async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("good")
 
-        assert asker.settings.pending_settings_future([name]) is None
+        assert asker.settings.settings_pending([name]) is None
         await asker.settings.refresh()
 
         assert asker.is_learnt("good")
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 2
 
 
-async def test_nonexistent_topic_names_cause_few_requests_and_little_memory() -> None:
+async def test_invented_topic_names_cause_few_requests_and_little_memory() -> None:
     """Clients invent 10,000 names a second, and one topic is real."""
     async with scripted_settings_broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -204,9 +200,9 @@ async def test_nonexistent_topic_names_cause_few_requests_and_little_memory() ->
         before = tracemalloc.get_traced_memory()[0]
 
         for burst in range(20):
-            asker.settings.pending_settings_future([f"0{burst:0200}{i:06}" for i in range(1000)])
+            asker.settings.settings_pending([f"0{burst:0200}{i:06}" for i in range(1000)])
             await asyncio.sleep(0.05)  # the pace of the bursts
-            assert asker.settings.pending_settings_future(["honest"]) is None
+            assert asker.settings.settings_pending(["honest"]) is None
         kept = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         asker.settings.close()
@@ -215,13 +211,13 @@ async def test_nonexistent_topic_names_cause_few_requests_and_little_memory() ->
         assert kept < 8_000_000
 
 
-async def test_missing_topic_is_requested_again_after_one_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings._ABSENT_SECONDS", 0.2)
     there: set[str] = set()
     async with scripted_settings_broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("t")
-        assert asker.settings.pending_settings_future(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
         there.add("t")
         await asyncio.sleep(0.25)  # the test measures a time
@@ -230,7 +226,7 @@ async def test_missing_topic_is_requested_again_after_one_second(monkeypatch: py
         assert asker.is_learnt("t")
 
 
-async def test_unused_topics_are_evicted_first(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -254,7 +250,7 @@ def describe_configs_results(of: Iterable[Value]) -> Answer:
 
 async def test_topics_that_were_not_requested_are_ignored() -> None:
     async with scripted_settings_broker(
-        describe_configs_results([describe_configs_result("other", SAID), describe_configs_result("t", SAID)])
+        describe_configs_results([result_for("other", SAID), result_for("t", SAID)])
     ) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("t")
@@ -266,16 +262,16 @@ async def test_topics_that_were_not_requested_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        ([describe_configs_result("t", None, 29)], "TOPIC_AUTHORIZATION_FAILED (29)"),
-        ([describe_configs_result("t", None, 17)], "INVALID_TOPIC_EXCEPTION (17)"),
-        ([describe_configs_result("t", None, 1234)], "error 1234"),
-        ([describe_configs_result("t", {BEFORE: "9" * 5000})], BEFORE),
-        ([describe_configs_result("t", {BEFORE: str(2**63)})], BEFORE),
-        ([describe_configs_result("t", {BEFORE: "-1"})], BEFORE),
-        ([describe_configs_result("t", {MAX_BYTES: "٣"})], MAX_BYTES),
-        ([describe_configs_result("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
+        ([result_for("t", None, 29)], "TOPIC_AUTHORIZATION_FAILED (29)"),
+        ([result_for("t", None, 17)], "INVALID_TOPIC_EXCEPTION (17)"),
+        ([result_for("t", None, 1234)], "error 1234"),
+        ([result_for("t", {BEFORE: "9" * 5000})], BEFORE),
+        ([result_for("t", {BEFORE: str(2**63)})], BEFORE),
+        ([result_for("t", {BEFORE: "-1"})], BEFORE),
+        ([result_for("t", {MAX_BYTES: "٣"})], MAX_BYTES),
+        ([result_for("t", {"message.timestamp.type": "x" * 5000})], "message.timestamp.type"),
         ([], "missing in the response"),
-        ([describe_configs_result("t", SAID) | {"resource_type": 4}], "missing in the response"),
+        ([result_for("t", SAID) | {"resource_type": 4}], "missing in the response"),
     ],
 )
 async def test_an_error_names_the_topic_and_the_configuration_applies(found: list[Value], reason: str) -> None:
@@ -289,15 +285,15 @@ async def test_an_error_names_the_topic_and_the_configuration_applies(found: lis
         assert "topic t" in lines[0]["reason"]
         assert len(lines[0]["reason"]) < 500
         assert not asker.is_learnt("t")
-        assert asker.settings.pending_settings_future(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
 
 async def test_any_number_of_failing_topics_logs_one_line_a_minute() -> None:
     def authorize_fine_only(version: int, body: bytes) -> bytes:
-        topics = parse_requested_topics(version, body)
-        return describe_configs_results(
-            [describe_configs_result(topic, SAID if topic == "fine" else None, 29) for topic in topics]
-        )(version, body)
+        topics = asked_topics(version, body)
+        return describe_configs_results([result_for(topic, SAID if topic == "fine" else None, 29) for topic in topics])(
+            version, body
+        )
 
     async with scripted_settings_broker(authorize_fine_only) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -334,15 +330,12 @@ async def test_a_failed_refresh_keeps_known_settings() -> None:
         await asker.settings.refresh()
 
         assert asker.is_learnt("t")
-        assert asker.settings.pending_settings_future(["t"]) is None
+        assert asker.settings.settings_pending(["t"]) is None
 
 
 async def test_unauthorized_topic_settings_are_logged_once_for_all_topics() -> None:
     def deny_all_topics(version: int, body: bytes) -> bytes:
-        results = [
-            describe_configs_result(topic, None, TOPIC_AUTHORIZATION_FAILED)
-            for topic in parse_requested_topics(version, body)
-        ]
+        results = [result_for(topic, None, TOPIC_AUTHORIZATION_FAILED) for topic in asked_topics(version, body)]
         return DESCRIBE_CONFIGS_RESPONSE.build({"throttle_time_ms": 0, "results": results}, version)
 
     async with scripted_settings_broker(deny_all_topics) as kafka:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.demo.running import introduction_lines
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 
@@ -41,7 +41,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     demo = subprocess.Popen(
-        command_killed_with_parent(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
+        killed_with_parent(COMMAND), stdin=its, stdout=its, stderr=its, env=environment, start_new_session=True
     )
     os.close(its)
     os.set_blocking(ours, False)
@@ -52,7 +52,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
 
 
 @pytest.mark.long
-def test_demo_prints_plain_lines_with_consistent_counts_to_pipe(environment: dict[str, str]) -> None:
+def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*COMMAND, "--seconds", "4"], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -70,9 +70,7 @@ def test_demo_prints_plain_lines_with_consistent_counts_to_pipe(environment: dic
 
 
 @pytest.mark.long
-def test_demo_shows_table_in_terminal_and_exits_cleanly_on_ctrl_c(
-    terminal: tuple[int, "subprocess.Popen[bytes]"],
-) -> None:
+def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "subprocess.Popen[bytes]"]) -> None:
     ours, demo = terminal
     seen = bytearray()
 
@@ -92,7 +90,7 @@ def test_demo_shows_table_in_terminal_and_exits_cleanly_on_ctrl_c(
     assert b"Traceback" not in seen
 
 
-def test_demo_reports_port_in_use_in_one_line(environment: dict[str, str]) -> None:
+def test_the_demo_reports_a_taken_port_in_one_line(environment: dict[str, str]) -> None:
     environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = environment["SLUICEGATE__ADMIN__LISTEN"]
 
     done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -113,7 +111,7 @@ def test_the_demo_reports_an_invalid_variable(environment: dict[str, str]) -> No
     assert "Traceback" not in done.stderr
 
 
-def test_demo_introduction_ends_with_url_outside_git_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_clone_the_introduction_ends_with_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert re.search(r"^Next: https://\S+/tutorial\.html\. ", list(introduction_lines("h:1", 9650))[-1])

@@ -2,11 +2,11 @@
 
 from rich.console import Console
 
-from sluicegate.proxy.demo.display import LineDisplay, LiveTable, create_display
+from sluicegate.proxy.demo.display import LineDisplay, LiveTable, display_on
 from sluicegate.proxy.demo.results import OTHER_CLIENTS, DemoResults
 from sluicegate.proxy.demo.sample_stream import SAMPLES
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from tests.proxy.reporting.events.test_violation_writer import build_violation_event
+from tests.proxy.reporting.events.test_violation_writer import one_violation
 
 HOSTILE = "\x1b[2J\x1b[31m" + "x" * 300
 
@@ -17,11 +17,11 @@ def screen_lines(results: DemoResults, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-def test_rejections_keep_row_order_and_rows_fit_terminal() -> None:
+def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
     results = DemoResults()
     for width in (60, 80, 120):
         before = screen_lines(results, width)
-        results.write(build_violation_event(client_id=SAMPLES[1].client_id, topic="payments"))
+        results.write(one_violation(client_id=SAMPLES[1].client_id, topic="payments"))
         after = screen_lines(results, width)
 
         assert len(before) == len(after)
@@ -29,9 +29,9 @@ def test_rejections_keep_row_order_and_rows_fit_terminal() -> None:
         assert max(map(len, after)) <= width
 
 
-def test_sample_producers_fit_in_80_columns_untruncated() -> None:
+def test_80_columns_show_the_sample_producers_without_cuts() -> None:
     results = DemoResults()
-    results.write(build_violation_event(client_id="legacy-billing", topic="payments"))
+    results.write(one_violation(client_id="legacy-billing", topic="payments"))
 
     shown = "\n".join(screen_lines(results, 80))
 
@@ -40,26 +40,26 @@ def test_sample_producers_fit_in_80_columns_untruncated() -> None:
     assert "…" not in shown
 
 
-def test_displayed_client_ids_are_truncated_and_escaped() -> None:
+def test_client_ids_are_limited_and_escaped() -> None:
     results = DemoResults()
     for number in range(50):
-        results.write(build_violation_event(client_id=f"{number}{HOSTILE}"))
+        results.write(one_violation(client_id=f"{number}{HOSTILE}"))
 
     rows = list(results.rows())
     assert len(rows) <= 2 * len(SAMPLES)
     assert (rows[-1].client_id, rows[-1].delivered) == (OTHER_CLIENTS, None)
     assert sum(row.rejected for row in rows) == 50
     assert "\x1b[2J" not in "\n".join(screen_lines(results, 80))
-    assert len(results.take_new_rejections()) == 50
-    assert results.take_new_rejections() == []
+    assert len(results.new_rejections()) == 50
+    assert results.new_rejections() == []
 
 
 def test_the_demo_prints_lines_to_a_pipe() -> None:
     results = DemoResults()
     console = Console(width=80, force_terminal=False, record=True, highlight=False, soft_wrap=True)
-    display = create_display(console, results)
+    display = display_on(console, results)
     assert isinstance(display, LineDisplay)
-    results.write(build_violation_event(client_id="checkout", topic="payments"))
+    results.write(one_violation(client_id="checkout", topic="payments"))
 
     display.update(Counters(accepted_records=3, accepted_partitions=2))
     display.end(Counters(accepted_records=3, accepted_partitions=2))

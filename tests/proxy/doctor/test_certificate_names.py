@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from cryptography.x509 import load_pem_x509_certificate
 
-from sluicegate.proxy.doctor.certificate_names import certificate_covers_host, check
+from sluicegate.proxy.doctor.certificate_names import check, covers
 from sluicegate.proxy.doctor.check_result import Level
 from tests.broker.certificates import Authority
-from tests.config.reading import load_config_text
+from tests.config.reading import load_text
 
 NAMES = {
     "plain": ("kafka.example.com",),
@@ -54,12 +54,12 @@ def is_accepted(authority: Authority, chain: Path, key: Path, host: str) -> bool
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
-def test_certificate_covers_exactly_names_that_clients_accept(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_name_is_covered_if_clients_accept_it(names: tuple[str, ...], tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     made = authority.sign("proxy", *names)
     certificate = load_pem_x509_certificate(made.chain.read_bytes())
 
-    covered = {host: certificate_covers_host(certificate, host) for host in HOSTS}
+    covered = {host: covers(certificate, host) for host in HOSTS}
 
     assert covered == {host: is_accepted(authority, made.chain, made.key, host) for host in HOSTS}
 
@@ -68,7 +68,7 @@ def results_for_brokers(listen: str, brokers: list[int], tmp_path: Path, *names:
     own = Authority(tmp_path).sign("proxy", *names).files
     tls = f"{{certificate_file: '{own['certificate_file']}', key_file: '{own['key_file']}'}}"
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', tls: {tls}, {listen}}}\n"
-    return [(result.level, result.found) for result in check(load_config_text(text).config, brokers)]
+    return [(result.level, result.found) for result in check(load_text(text).config, brokers)]
 
 
 def test_an_advertised_host_that_the_certificate_lacks_is_a_failure(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.mechanisms import CHECK
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 from tests.proxy.scripted_broker import ScriptedBroker
 
 
@@ -24,7 +24,7 @@ async def test_a_mechanism_that_signs_the_hosts_name_is_a_warning(offered: list[
     response = {"error_code": 33 if offered else 34, "mechanisms": offered}
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
-        cluster = CheckedCluster(load_config_text(SMALLEST).config, None, broker.address)
+        cluster = CheckedCluster(load_text(SMALLEST).config, None, broker.address)
         found = [result async for result in CHECK.run(cluster)]
 
     assert [each.level for each in found] == [Level.WARNING] * len(reported)
@@ -46,7 +46,7 @@ async def test_mechanisms_with_unverified_principals_are_named_if_a_policy_depen
     response = {"error_code": 33, "mechanisms": ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER"]}
     answers = {ApiKey.SASL_HANDSHAKE: lambda version, _: SASL_HANDSHAKE_RESPONSE.build(response, version)}
     async with ScriptedBroker(answers) as broker:
-        config = load_config_text(SMALLEST.replace("listen: {", f"listen: {{{listen}") + policy).config
+        config = load_text(SMALLEST.replace("listen: {", f"listen: {{{listen}") + policy).config
         found = [result async for result in CHECK.run(CheckedCluster(config, None, broker.address))]
 
     assert [(each.level, each.found) for each in found] == [

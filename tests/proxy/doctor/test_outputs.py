@@ -7,13 +7,11 @@ import pytest
 
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.outputs import check
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 
 def output_results(text: str) -> dict[str, tuple[Level, str, str]]:
-    return {
-        each.about: (each.level, each.found, each.advice) for each in check(load_config_text(SMALLEST + text).config)
-    }
+    return {each.about: (each.level, each.found, each.advice) for each in check(load_text(SMALLEST + text).config)}
 
 
 def test_a_file_that_exists_or_can_be_created_is_writable_and_not_touched(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCR
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
 from sluicegate.proxy.doctor.principals import CHECK, contradicting_settings
-from tests.config.reading import SMALLEST, load_config_text
-from tests.proxy.scripted_broker import ScriptedBroker, metadata_response_with_brokers
+from tests.config.reading import SMALLEST, load_text
+from tests.proxy.scripted_broker import ScriptedBroker, metadata_of_brokers
 
 _DEFAULT = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 _STRIMZI_BUILDER = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
@@ -49,7 +49,7 @@ _NAMES = "user_name_is_principal: [PLAIN, SCRAM-SHA-512]"
 def test_broker_settings_that_contradict_a_declaration_are_found(
     keys: str, settings: dict[str, str | None], found: list[str]
 ) -> None:
-    listen = load_config_text(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
+    listen = load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}, ")).config.listen
 
     contradicting = [each.setting for each in contradicting_settings(listen, settings)]
 
@@ -65,9 +65,7 @@ def test_broker_settings_that_contradict_a_declaration_are_found(
         (31, "", Level.NOT_CHECKED, "broker 7: CLUSTER_AUTHORIZATION_FAILED (31), "),
     ],
 )
-async def test_queries_each_broker_for_its_own_principal_settings(
-    code: int, value: str, level: Level, words: str
-) -> None:
+async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, level: Level, words: str) -> None:
     asked = []
 
     def respond_with_principal_settings(version: int, body: bytes) -> bytes:
@@ -80,8 +78,8 @@ async def test_queries_each_broker_for_its_own_principal_settings(
         )
 
     async with ScriptedBroker({ApiKey.DESCRIBE_CONFIGS: respond_with_principal_settings}) as broker:
-        broker.answers[ApiKey.METADATA] = metadata_response_with_brokers((7, broker.address.host, broker.address.port))
-        config = load_config_text(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
+        broker.answers[ApiKey.METADATA] = metadata_of_brokers((7, broker.address.host, broker.address.port))
+        config = load_text(SMALLEST.replace("listen: {", f"listen: {{{_NAMES}, ")).config
         found = [each async for each in CHECK.run(CheckedCluster(config, None, broker.address))]
 
     assert asked == [(4, "7")]
@@ -89,11 +87,9 @@ async def test_queries_each_broker_for_its_own_principal_settings(
     assert found[0].found.startswith(words)
 
 
-async def test_no_broker_is_queried_without_principal_declaration_or_policy() -> None:
+async def test_without_a_declaration_and_a_policy_no_broker_is_asked() -> None:
     async with ScriptedBroker({}) as broker:
-        found = [
-            each async for each in CHECK.run(CheckedCluster(load_config_text(SMALLEST).config, None, broker.address))
-        ]
+        found = [each async for each in CHECK.run(CheckedCluster(load_text(SMALLEST).config, None, broker.address))]
 
     assert found == []
     assert broker.connections == 0

@@ -7,7 +7,7 @@ from sluicegate.config.model import Config
 from sluicegate.protocol.integers import LONG_MAX
 from sluicegate.proxy.cluster.topics import MetadataTopic
 from sluicegate.proxy.doctor.check_result import CheckResult, Level
-from sluicegate.proxy.doctor.topics import check_permissions, find_unused_entries, topic_differences
+from sluicegate.proxy.doctor.topics import differences, permissions, unused_entries
 from sluicegate.validation.cluster_settings import ClusterSettings
 from sluicegate.validation.policy import TimestampType
 
@@ -22,7 +22,7 @@ def topics_config(**sections: object) -> Config:
 
 
 def topic_results(file: Config, **settings: ClusterSettings) -> list[CheckResult]:
-    return list(topic_differences(file, settings))
+    return list(differences(file, settings))
 
 
 def test_matching_settings_are_one_ok_result() -> None:
@@ -74,14 +74,14 @@ def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     assert [result.level for result in read] == [Level.OK]
 
 
-def test_topics_without_checks_are_ok() -> None:
+def test_unchecked_topics_have_no_finding() -> None:
     assert topic_results(topics_config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 
 def test_an_entry_without_a_topic_is_a_warning() -> None:
     file = topics_config(topics=[{"match": "orders.*"}, {"match": "order.eu"}])
 
-    (result,) = find_unused_entries(file, ["orders.eu", "orders.us"])
+    (result,) = unused_entries(file, ["orders.eu", "orders.us"])
 
     assert (result.about, result.level) == ("topics[1]", Level.WARNING)
     assert result.found.startswith("order.eu ")
@@ -95,18 +95,16 @@ def test_missing_permissions_and_topics_of_the_proxys_login_are_results() -> Non
         MetadataTopic("kept", False, WRITE | DESCRIBE),
     ]
 
-    results = {result.about: result for result in check_permissions(file, shown)}
+    results = {result.about: result for result in permissions(file, shown)}
 
     assert results["permissions"].level is Level.WARNING
     assert "DESCRIBE_CONFIGS is not allowed on kept" in results["permissions"].found
     assert results["violations.topic"].level is Level.FAILURE
     assert results["quarantine of a"].level is Level.OK
     (unread,) = [
-        f
-        for f in check_permissions(topics_config(violations={"topic": "kept"}), shown)
-        if f.about == "violations.topic"
+        f for f in permissions(topics_config(violations={"topic": "kept"}), shown) if f.about == "violations.topic"
     ]
     assert (unread.level, "who --days" in unread.found) == (Level.NOTE, True)
-    (gone,) = [f for f in check_permissions(file, shown[:1]) if f.about == "violations.topic"]
+    (gone,) = [f for f in permissions(file, shown[:1]) if f.about == "violations.topic"]
     assert gone.level is Level.FAILURE
     assert "topic bad does not exist" in gone.found

@@ -7,8 +7,8 @@ import pytest
 
 from sluicegate.proxy.doctor.check_result import Level
 from sluicegate.proxy.doctor.checks import CheckedCluster
-from sluicegate.proxy.doctor.user_names import CHECK, secret_kind
-from tests.config.reading import SMALLEST, load_config_text
+from sluicegate.proxy.doctor.user_names import CHECK, kind_of_secret
+from tests.config.reading import SMALLEST, load_text
 from tests.proxy.scripted_broker import ScriptedBroker
 
 _DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLAIN], ")
@@ -27,17 +27,17 @@ _DECLARED = SMALLEST.replace("listen: {", "listen: {user_name_is_principal: [PLA
     ],
 )
 def test_tokens_and_keys_as_user_names_are_recognized(name: str) -> None:
-    assert secret_kind(name) is not None
+    assert kind_of_secret(name) is not None
 
 
 @pytest.mark.parametrize("name", ["alice", "mirror-maker", "svc_billing", "CN=etl", "avnadmin", "TEAM/ETL", ""])
 def test_ordinary_user_names_are_not_taken_for_keys(name: str) -> None:
-    assert secret_kind(name) is None
+    assert kind_of_secret(name) is None
 
 
 async def _found(text: str) -> list[tuple[Level, str]]:
     async with ScriptedBroker({}) as broker:
-        cluster = CheckedCluster(load_config_text(text).config, None, broker.address)
+        cluster = CheckedCluster(load_text(text).config, None, broker.address)
         return [(each.level, each.found) async for each in CHECK.run(cluster)]
 
 
@@ -54,7 +54,7 @@ async def test_a_token_as_the_proxys_user_name_is_a_warning() -> None:
     assert await _found(_with_login("$ConnectionString", SMALLEST)) == []
 
 
-async def test_api_keys_as_client_principals_are_a_warning() -> None:
+async def test_keys_as_principals_of_connected_clients_are_a_warning() -> None:
     listed = [{"principal": each} for each in (None, "User:alice", "User:ABCDEFGHIJ234567", "unknown (unverified)")]
     body = json.dumps({"connections": {"listed": listed}}).encode()
 

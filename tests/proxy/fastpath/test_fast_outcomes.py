@@ -3,7 +3,7 @@
 import pytest
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_response_header
 from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
@@ -31,7 +31,7 @@ def produce_response_with_codes(version: int, topics: dict[str, list[int]]) -> b
         for name, codes in topics.items()
     ]
     body = PRODUCE_RESPONSE.build({"responses": said, "throttle_time_ms": 0}, version)
-    return build_frame(build_response_header(_ID, 1 if version >= 9 else 0) + body)
+    return frame_of(build_response_header(_ID, 1 if version >= 9 else 0) + body)
 
 
 def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: int = 1) -> None:
@@ -44,7 +44,7 @@ def send_requests(play: Playbook, version: int, topics: dict[str, int], acks: in
 
 def batches_by_outcome(play: Playbook) -> tuple[dict[str, int], dict[tuple[str, str], int], dict[tuple[str, str], int]]:
     """Return the batches by outcome, also by client and by topic."""
-    play.parts.observer.count_fast_path_traffic()
+    play.parts.observer.settle_traffic()
     counted = play.parts.observer.counted()
     return (
         {str(key): count for key, count in counted.validated_batches.items() if count},
@@ -71,7 +71,7 @@ def taught_session(has_fast_path: bool, version: int, *topics: str) -> Playbook:
         ([ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2, {"rejected": 2}),
     ],
 )
-def test_batches_are_counted_by_broker_response_code(
+def test_batches_count_by_the_brokers_response(
     has_fast_path: bool, version: int, codes: list[int], expected: dict[str, int]
 ) -> None:
     play = taught_session(has_fast_path, version, "orders")

@@ -30,7 +30,7 @@ from tests.bounds.frames import (
     sized_produce_request,
     sized_request,
 )
-from tests.bounds.stand_in_responses import MockBrokerResponses, topic_id_of
+from tests.bounds.stand_in_responses import StandInResponses, topic_id_of
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import CODECS, Rec, batch
 
@@ -52,7 +52,7 @@ class RespondingPlaybook:
 
     def __init__(self, has_fast_path: bool, **settings: str) -> None:
         self.playbook = Playbook(has_fast_path, **_BOUNDS, **settings)
-        self._broker = MockBrokerResponses({1: ("127.0.0.1", 9092)})
+        self._broker = StandInResponses({1: ("127.0.0.1", 9092)})
         self._seen = 0
 
     def run(self, stream: bytes, piece: int, answered: int) -> tuple[bytes, bytes]:
@@ -73,7 +73,7 @@ class RespondingPlaybook:
     def _response(self, piece: int) -> bool:
         self.playbook.loop.run_steps()
         client = self.playbook.session.client  # on a busy machine, the thread validates more requests
-        self.playbook.loop.run_until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
+        self.playbook.loop.until(lambda: PauseReason.VALIDATING not in client.pause_reasons)
         sent, answers = self.playbook.broker.sent, b""
         begun = self._seen
         while len(sent) - self._seen >= 4:
@@ -137,7 +137,7 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_fast_path_results_equal_slow_path_results(seed: int) -> None:
+def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
     piece = (
@@ -153,7 +153,7 @@ def test_fast_path_results_equal_slow_path_results(seed: int) -> None:
     assert len(with_it.playbook.session.queue) == len(without.playbook.session.queue) == 0
     ordinary = with_it.playbook.parts.ordinary
     assert ordinary is not None and ordinary.requests > 5
-    with_it.playbook.parts.observer.count_fast_path_traffic()
+    with_it.playbook.parts.observer.settle_traffic()
     with_fast_path, without_fast_path = (each.playbook.parts.observer.counted() for each in (with_it, without))
     assert counts_of_both_paths(with_fast_path) == counts_of_both_paths(without_fast_path)
     assert traffic_histories(with_it.playbook.parts.view) == traffic_histories(without.playbook.parts.view)
@@ -188,7 +188,7 @@ def test_a_request_that_is_made_natively_has_the_defaults_of_one_that_is_made_in
     made, native = InFlightRequest(0), InFlightRequest.__new__(InFlightRequest)
     names = [name for name in dir(made) if not name.startswith("_") and not callable(getattr(InFlightRequest, name))]
 
-    assert "error_code_position" in names
+    assert "code_at" in names
     assert {name: getattr(native, name) for name in names} == {name: getattr(made, name) for name in names}
 
 
@@ -234,7 +234,7 @@ def test_a_batch_is_validated_by_the_current_policy_and_time() -> None:
 
 
 @pytest.mark.parametrize("size", [20, 40_000])
-def test_exemption_applies_to_open_connection_until_it_is_removed(size: int) -> None:
+def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -> None:
     """This also holds if another client's request teaches the topic again. Large requests are not completely in the
     buffer."""
 
@@ -263,7 +263,7 @@ def test_exemption_applies_to_open_connection_until_it_is_removed(size: int) -> 
     assert parts.ordinary.requests == before + 2
 
 
-def test_rules_accept_valid_and_reject_invalid_records() -> None:
+def test_rules_accept_valid_records_and_reject_others() -> None:
     play = RespondingPlaybook(True)
     rule = NamedRule("body", JsonSyntax(Side.VALUE))
     play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
@@ -352,7 +352,7 @@ def test_a_partial_request_uses_memory_until_its_client_disconnects() -> None:
     assert _held(play) == 0
 
 
-def test_slow_path_buffers_requests_when_fast_path_memory_is_exhausted() -> None:
+def test_without_fast_path_memory_the_slow_path_gathers() -> None:
     play = RespondingPlaybook(
         True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000"
     )
@@ -371,7 +371,7 @@ def test_slow_path_buffers_requests_when_fast_path_memory_is_exhausted() -> None
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])
-def test_oversized_frames_are_not_forwarded(piece: int) -> None:
+def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
     play = RespondingPlaybook(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = bytes(play.playbook.broker.sent)

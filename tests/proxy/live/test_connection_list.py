@@ -1,7 +1,7 @@
 """The connection list shows why a connection is paused."""
 
 from sluicegate.config.teams import Owner
-from sluicegate.proxy.live.connection_list import PAUSES, list_connections
+from sluicegate.proxy.live.connection_list import PAUSES, connections_of
 from sluicegate.proxy.session.client.claimed_principal import UnverifiedReason
 from sluicegate.proxy.session.pause_reason import PauseReason
 from sluicegate.validation.requests.name_pattern import NamePattern, OwnedClients
@@ -17,7 +17,7 @@ def test_a_client_paused_by_its_quota_is_listed_with_the_reason() -> None:
     play = Playbook()
     play.session.client.pause(PauseReason.QUOTA)
 
-    (listed,) = list_connections([play.session], ())["listed"]
+    (listed,) = connections_of([play.session], ())["listed"]
 
     assert listed["pause_reasons"] == ["quota"]
 
@@ -32,7 +32,7 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
     )
 
     def owner_of_first_connection() -> object:
-        return list_connections([play.session], owners)["listed"][0]["owner"]
+        return connections_of([play.session], owners)["listed"][0]["owner"]
 
     assert owner_of_first_connection() == {"team": "billing", "contact": "#billing"}
     play.session.identity.doubt = UnverifiedReason.UNDECLARED_CLAIM  # another client may use the principal's name
@@ -41,15 +41,15 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
     assert owner_of_first_connection() is None
 
 
-def test_address_with_many_connections_does_not_displace_others() -> None:
+def test_an_address_with_many_connections_displaces_no_others() -> None:
     play = Playbook()
     peers = [f"192.0.2.1:{port}" for port in range(300)] + [f"198.51.100.{host}:1" for host in range(1, 6)]
-    sessions = [play.open_another_session()[0] for _ in peers]
+    sessions = [play.another_session()[0] for _ in peers]
     for session, peer in zip(sessions, peers, strict=True):
         session.identity.peer = peer
         session.client.pause(PauseReason.QUOTA)
 
-    listed = list_connections(sessions, (), max_listed=20)["listed"]
+    listed = connections_of(sessions, (), max_listed=20)["listed"]
 
     assert len(listed) == 20
     assert {one["client_address"] for one in listed} > set(peers[300:])

@@ -1,12 +1,12 @@
 """Traffic per second is neither lost nor counted twice, whatever the clock and the event loop do."""
 
-from sluicegate.proxy.live.flow_history import SECONDS, FlowHistory, FlowTotals
+from sluicegate.proxy.live.flow_history import SECONDS, Flow, FlowHistory
 
 
 def test_each_second_has_the_counts_since_the_previous_one() -> None:
     history = FlowHistory()
     for second, records in ((100, 5), (101, 5), (102, 25)):
-        history.add(second, FlowTotals(records=records))
+        history.add(second, Flow(records=records))
 
     state = history.state(SECONDS)
 
@@ -15,16 +15,16 @@ def test_each_second_has_the_counts_since_the_previous_one() -> None:
 
 def test_seconds_skipped_by_a_late_loop_are_zero() -> None:
     history = FlowHistory()
-    history.add(100, FlowTotals(rejected=1))
-    history.add(104, FlowTotals(rejected=7))
+    history.add(100, Flow(rejected=1))
+    history.add(104, Flow(rejected=7))
 
     assert history.state(SECONDS)["rejected"] == [1, 0, 0, 0, 6]
 
 
-def test_flow_history_drops_oldest_seconds() -> None:
+def test_the_oldest_seconds_are_dropped() -> None:
     history = FlowHistory()
     for second in range(3 * SECONDS):
-        history.add(second, FlowTotals(requests=second + 1))
+        history.add(second, Flow(requests=second + 1))
 
     state = history.state(10 * SECONDS)
 
@@ -32,19 +32,19 @@ def test_flow_history_drops_oldest_seconds() -> None:
     assert state["requests"] == [1] * SECONDS
 
 
-def test_long_pause_clears_flow_history() -> None:
+def test_a_long_pause_clears_the_history() -> None:
     history = FlowHistory()
     for second in range(SECONDS):
-        history.add(second, FlowTotals(records=1000 * second))
-    history.add(10 * SECONDS, FlowTotals(records=1000 * (SECONDS - 1) + 7))
+        history.add(second, Flow(records=1000 * second))
+    history.add(10 * SECONDS, Flow(records=1000 * (SECONDS - 1) + 7))
 
     assert history.state(SECONDS)["records"] == [0] * (SECONDS - 1) + [7]
 
 
-def test_counts_are_added_to_newest_second_when_clock_is_set_back() -> None:
+def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
     history = FlowHistory()
-    history.add(100, FlowTotals(records=1))
-    history.add(50, FlowTotals(records=3))
+    history.add(100, Flow(records=1))
+    history.add(50, Flow(records=3))
 
     assert history.state(SECONDS) == {
         "begin": 100, "requests": [0], "records": [3], "size": [0], "rejected": [0], "rejected_records": [0],
@@ -52,10 +52,10 @@ def test_counts_are_added_to_newest_second_when_clock_is_set_back() -> None:
     }  # fmt: skip
 
 
-def test_flow_history_can_return_only_newest_seconds() -> None:
+def test_a_reader_can_get_the_newest_seconds_only() -> None:
     history = FlowHistory()
     for second in range(100, 110):
-        history.add(second, FlowTotals(records=second))
+        history.add(second, Flow(records=second))
 
     assert history.state(3)["begin"] == 107
     assert len(history.state(3)["observed"]) == 3

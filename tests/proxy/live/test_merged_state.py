@@ -5,7 +5,7 @@ from threading import Lock
 
 from sluicegate.config.topics import TopicKeys
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.live.flow_history import FlowTotals
+from sluicegate.proxy.live.flow_history import Flow
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery, LiveSources, live_state
 from sluicegate.proxy.live.live_state import LiveState
 from sluicegate.proxy.live.live_view import LiveView
@@ -26,7 +26,7 @@ def failed_login_condition(detail: str) -> ActiveCondition:
     return ActiveCondition(Condition.PROXY_LOGIN_REJECTED, ServingState.NEEDS_ATTENTION, "", detail, NOW)
 
 
-def build_live_state(
+def state_with(
     view: LiveView,
     problems: list[str],
     now_ms: int = NOW,
@@ -52,8 +52,8 @@ def build_live_state(
     )
 
 
-def test_checked_broker_state_of_one_worker_overrides_unchecked_states() -> None:
-    state = build_live_state(build_live_view("a", {1: 1}), [])
+def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checked() -> None:
+    state = state_with(view_with("a", {1: 1}), [])
     bootstrap, broker = state["brokers"]
 
     def merged_broker_states(*states: str) -> list[str]:
@@ -68,8 +68,8 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
     states = []
     for worker in (1, 2):
         errors = BrokerErrorCounts(Counters(), Lock(), lambda worker=worker: NOW + worker)
-        errors.count_broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
-        states.append(build_live_state(LiveView(Counters(), None, NOW), [], errors=errors))
+        errors.broker_error(ClientIdentity("192.0.2.1:5", "billing"), ApiKey.METADATA, 29)
+        states.append(state_with(LiveView(Counters(), None, NOW), [], errors=errors))
 
     (error,) = merged_state(states)["broker_errors"]
 
@@ -82,25 +82,25 @@ def test_broker_errors_of_one_client_at_two_workers_are_added() -> None:
     }
 
 
-def build_live_view(client_id: str, seconds: dict[int, int]) -> LiveView:
+def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     view = LiveView(Counters(), None, NOW)
     view.write(rejected_event(client_id))
     total = 0
     for second, records in seconds.items():
         total += records
-        view.history.add(second, FlowTotals(records=total))
+        view.history.add(second, Flow(records=total))
     return view
 
 
-def test_merging_single_state_returns_it_unchanged() -> None:
-    state = build_live_state(build_live_view("a", {1: 1}), [])
+def test_a_single_state_is_unchanged() -> None:
+    state = state_with(view_with("a", {1: 1}), [])
 
     assert merged_state([state]) == state
 
 
 def test_histories_and_lists_of_two_proxies_are_merged() -> None:
-    one = build_live_state(build_live_view("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
-    other = build_live_state(build_live_view("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
+    one = state_with(view_with("a", {100: 1, 101: 2, 102: 3}), ["what is wrong"])
+    other = state_with(view_with("a", {101: 10, 102: 20, 103: 30}), ["what is wrong"], NOW + 5)
 
     state = merged_state([one, other])
 
@@ -116,31 +116,31 @@ def test_histories_and_lists_of_two_proxies_are_merged() -> None:
     assert [broker["name"] for broker in state["brokers"]] == ["bootstrap", "broker 1"]
 
 
-def test_merging_new_process_keeps_existing_histories() -> None:
-    one = build_live_state(build_live_view("a", {100: 1, 101: 2}), [])
-    new = build_live_state(LiveView(Counters(), None, NOW), [])
+def test_a_new_process_does_not_change_the_other_histories() -> None:
+    one = state_with(view_with("a", {100: 1, 101: 2}), [])
+    new = state_with(LiveView(Counters(), None, NOW), [])
 
     assert merged_state([one, new])["history"] == one["history"]
     assert merged_state([new, new])["history"] == new["history"]
 
 
-def test_merged_violation_groups_are_per_client_and_sorted_by_batches() -> None:
-    worse = build_live_view("b", {100: 1})
+def test_different_clients_stay_apart_the_worst_first() -> None:
+    worse = view_with("b", {100: 1})
     worse.write(rejected_event("b"))
 
-    state = merged_state([build_live_state(build_live_view("a", {100: 1}), []), build_live_state(worse, [])])
+    state = merged_state([state_with(view_with("a", {100: 1}), []), state_with(worse, [])])
 
     assert [(one["client_id"], one["batches"]) for one in state["violation_groups"]] == [("b", 2), ("a", 1)]
 
 
-def test_merged_topics_are_unique_and_oldest_are_dropped() -> None:
+def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> None:
     states = []
     for worker in range(2):
         view = LiveView(Counters(), None, NOW)
         view.tick(NOW + worker)
         for name in ("orders", f"of-{worker}"):
             view.topics.seen(name)
-        states.append(build_live_state(view, []))
+        states.append(state_with(view, []))
 
     assert merged_state(states)["topics"] == [
         {"name": "of-0", "first_ms": NOW, "last_ms": NOW, "rates": None},
@@ -153,8 +153,8 @@ def test_merged_topics_are_unique_and_oldest_are_dropped() -> None:
         view.topics.seen(f"t-{number}")
     view.tick(NOW + 3)
     view.topics.seen("orders")
-    names = [topic["name"] for topic in build_live_state(view, [])["topics"]]
+    names = [topic["name"] for topic in state_with(view, [])["topics"]]
     assert (len(names), names[0], names[-1]) == (MAX_TOPICS, "t-1", "orders")
-    assert [
-        each["name"] for each in build_live_state(view, [], query=replace(EVERYTHING, after_ms=NOW + 2))["topics"]
-    ] == ["orders"]
+    assert [each["name"] for each in state_with(view, [], query=replace(EVERYTHING, after_ms=NOW + 2))["topics"]] == [
+        "orders"
+    ]

@@ -4,7 +4,7 @@ separately."""
 import pytest
 
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
-from sluicegate.proxy.live.live_state import TimestampDistanceCounts
+from sluicegate.proxy.live.live_state import Distances
 from sluicegate.validation.units import distance_step
 from tests.bounds.frames import sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook
@@ -18,7 +18,7 @@ BOUNDS = {
 TAUGHT = batch([Rec(NOW)])
 
 
-def count_distances(batches: list[bytes], has_fast_path: bool) -> TimestampDistanceCounts:
+def distances_of(batches: list[bytes], has_fast_path: bool) -> Distances:
     """Return the counts if each batch is a request of its own, after a request that teaches the topic."""
     play = Playbook(has_fast_path, **BOUNDS)
     for number, records in enumerate([TAUGHT, *batches]):
@@ -45,7 +45,7 @@ LANES = [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FAST_PATH, r
 def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fast_path: bool) -> None:
     records = batch([Rec(NOW - 3 * DAY), Rec(NOW + 40_000), Rec(NOW - 5)], codec)
 
-    found = count_distances([records], has_fast_path)
+    found = distances_of([records], has_fast_path)
 
     assert found["behind"] == distance_steps(0, 3 * DAY)
     assert found["ahead"] == distance_steps(0, 40_000)
@@ -53,14 +53,14 @@ def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fas
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_batches_without_timestamps_are_not_counted(has_fast_path: bool) -> None:
-    found = count_distances([batch([Rec(-1)])], has_fast_path)
+def test_batches_without_timestamps_do_not_count(has_fast_path: bool) -> None:
+    found = distances_of([batch([Rec(-1)])], has_fast_path)
 
     assert found["behind"] == distance_steps(0)
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_request_that_falls_back_to_slow_path_is_counted_once(has_fast_path: bool) -> None:
+def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):

@@ -31,7 +31,7 @@ from sluicegate.proxy.network.accept_filter import (
 from sluicegate.proxy.network.accepting import ClientAcceptor, NewConnection
 from sluicegate.proxy.network.listeners import bind
 from sluicegate.proxy.network.proxy_protocol import ProxyProtocol, proxy_protocol_of
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, tls_context_for_brokers, tls_context_for_clients
+from sluicegate.proxy.network.tls.contexts import RequestedNames, context_for_brokers, context_for_clients
 from sluicegate.proxy.network.tls.handshake import HANDSHAKE_SECONDS, MAX_HANDSHAKES, PendingHandshakes
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from tests.broker.certificates import Authority
@@ -73,10 +73,10 @@ class TlsListener:
         own = authority.sign("server", "127.0.0.1")
         self.handshakes = PendingHandshakes(most, seconds, self.reached, self.cut_off)
         self.log = SessionLog()
-        self.client_tls = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
+        self.client_tls = context_for_brokers(UpstreamTls(ca_file=str(authority.file))).current()
         listening = bind(HostPort("127.0.0.1", 0))
         self.address = listening.getsockname()
-        context = tls_context_for_clients(ListenTls(**own.files), RequestedServerNames())
+        context = context_for_clients(ListenTls(**own.files), RequestedNames())
         self.acceptor = ClientAcceptor(
             listening,
             "bootstrap",
@@ -214,7 +214,7 @@ async def test_a_health_check_that_sends_nothing_is_not_logged(
     assert lines == []
 
 
-async def test_unexpected_handshake_errors_are_logged(tmp_path: Path) -> None:
+async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
     def raise_error(_client: str | None) -> asyncio.BaseProtocol:
         raise RuntimeError("no session for you")
 
@@ -369,7 +369,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 ) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(parse_networks([allowed]), log.log_rejected_connection, rejected)
+    accept_filter = AcceptFilter(parse_networks([allowed]), log.connection_rejected, rejected)
     tls_listener = TlsListener(
         Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )
@@ -398,7 +398,7 @@ async def test_a_forbidden_address_is_closed_before_the_handshake(
 async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(tmp_path: Path) -> None:
     delayed: Counter[str] = Counter()
     log = SessionLog()
-    tls_listener = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.log_delayed_connection, delayed))
+    tls_listener = TlsListener(Authority(tmp_path), rate=ConnectionRate(2, log.connection_delayed, delayed))
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
@@ -418,7 +418,7 @@ async def test_connections_above_the_rate_wait_and_are_counted_and_logged_once(t
 async def test_an_address_above_its_connection_rate_is_closed_counted_and_logged(tmp_path: Path) -> None:
     rejected: Counter[str] = Counter()
     log = SessionLog()
-    accept_filter = AcceptFilter(None, log.log_rejected_connection, rejected, AddressRate(2))
+    accept_filter = AcceptFilter(None, log.connection_rejected, rejected, AddressRate(2))
     tls_listener = TlsListener(
         Authority(tmp_path), proxied=proxy_protocol_of_section("optional", "127.0.0.0/8"), accept_filter=accept_filter
     )

@@ -15,10 +15,10 @@ from sluicegate.proxy.network.listeners import bind
 from tests.broker.proxy_process import HAND_OVER
 
 _LOOK = """import json, os, sys
-from sluicegate.proxy.network.inherited_sockets import InheritedSocketError, inherited_sockets
+from sluicegate.proxy.network.inherited_sockets import BadSocket, inherited_sockets
 try:
     found = inherited_sockets(os.environ, os.getpid())
-except InheritedSocketError as error:
+except BadSocket as error:
     sys.exit(str(error))
 print(json.dumps([found.addresses, [each.get_inheritable() for each in found.sockets], "LISTEN_FDS" in os.environ]))"""
 
@@ -49,7 +49,7 @@ def test_a_handed_over_socket_that_does_not_listen_is_an_error_with_advice(kind:
 
 
 @pytest.mark.parametrize("said", [{}, {"LISTEN_PID": "1", "LISTEN_FDS": "2"}, {"LISTEN_FDS": "2"}])
-def test_ignores_inherited_sockets_meant_for_another_process(said: dict[str, str]) -> None:
+def test_sockets_for_another_process_are_left_alone(said: dict[str, str]) -> None:
     environment = {"PATH": "/bin", "LISTEN_FDNAMES": "a:b", **said}
 
     found = inherited_sockets(environment, os.getpid())
@@ -60,7 +60,7 @@ def test_ignores_inherited_sockets_meant_for_another_process(said: dict[str, str
 def test_an_address_that_was_not_handed_over_is_bound() -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
         address = HostPort("127.0.0.1", there.getsockname()[1])
-        bind_it = InheritedSockets((there,)).inherited_or_newly_bound_sockets(bind)
+        bind_it = InheritedSockets((there,)).inherited_or_bind(bind)
 
         with bind_it(address) as same, bind_it(HostPort("127.0.0.1", 0)) as new:
             assert same.getsockname() == there.getsockname()

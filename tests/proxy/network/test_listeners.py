@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from sluicegate.config.listen import Listen
 from sluicegate.config.tls import ListenTls
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, ListenError, Listeners, bind
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.network.listeners import MAX_BROKERS, Acceptor, CannotListen, Listeners, bind
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 
 
 async def _accept(_node_id: int | None, listening: socket.socket) -> Acceptor:
@@ -37,15 +37,15 @@ def unopened_listeners(broker_host: str) -> Listeners:
     ],
 )
 def test_a_server_name_selects_the_broker_with_its_node_id(asked: str | None, node_id: int | None) -> None:
-    assert unopened_listeners("broker-{node_id}.kafka.test").node_id_of_host(asked) == node_id
+    assert unopened_listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
 
 
-async def test_brokers_selected_by_server_name_share_one_advertised_port() -> None:
+async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
     named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
         assert named.offer(5) == HostPort("b5.kafka.test", named.bootstrap_address.port)
-        assert named.brokers_without_port([5]) == {}
+        assert named.without_port([5]) == {}
     finally:
         await asyncio.wait_for(named.close(), 5)
 
@@ -87,11 +87,11 @@ async def test_brokers_with_impossible_ports_are_listed_as_without_port() -> Non
     opened = open_listeners_from()
     opened.offer(-5)
     opened.offer(7)
-    assert opened.brokers_without_port([-5, 7]) == {}
+    assert opened.without_port([-5, 7]) == {}
 
     opened.offer(60_000)
 
-    assert set(opened.brokers_without_port([7, 60_000])) == {60_000}
+    assert set(opened.without_port([7, 60_000])) == {60_000}
     await opened.close()
 
 
@@ -100,7 +100,7 @@ async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name
     opened = unopened_listeners("b{node_id}.test") if by_name else open_listeners_from()
     if by_name:
         opened.open_bootstrap()
-    book = BrokerAddressBook({}, opened.offer)
+    book = AddressBook({}, opened.offer)
 
     with capture_logs() as lines:
         offered = [book.advertise(node_id, "h", 9) for node_id in range(10_000)]
@@ -116,7 +116,7 @@ async def test_endless_broker_ids_open_a_thousand_listeners_and_log_once(by_name
 async def test_taken_ports_count_against_the_listener_limit() -> None:
     def unbound_socket(address: HostPort) -> UnboundSocket:
         if address.port >= 20_000:
-            raise ListenError(address, OSError("taken"))
+            raise CannotListen(address, OSError("taken"))
         return UnboundSocket(address)
 
     listen = Listen(bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000)
@@ -131,17 +131,17 @@ async def test_taken_ports_count_against_the_listener_limit() -> None:
     await opened.close()
 
 
-async def test_largest_node_id_gets_unique_server_name() -> None:
+async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
     named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
         assert named.offer(2**31 - 1) == HostPort("b2147483647.kafka.test", named.bootstrap_address.port)
-        assert named.brokers_without_port([2**31 - 1]) == {}
+        assert named.without_port([2**31 - 1]) == {}
     finally:
         await asyncio.wait_for(named.close(), 5)
 
 
-async def test_mapped_brokers_use_mapped_ports_and_unmapped_ones_follow_base_port() -> None:
+async def test_mapped_brokers_have_their_ports_and_others_follow_the_base() -> None:
     listen = Listen(
         bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000, broker_port_map={2_000_000_000: 21_000}
     )
@@ -150,5 +150,5 @@ async def test_mapped_brokers_use_mapped_ports_and_unmapped_ones_follow_base_por
     assert opened.offer(2_000_000_000) == HostPort("127.0.0.1", 21_000)
     assert opened.offer(7) == HostPort("127.0.0.1", 20_007)
     assert opened.offer(1000) is None
-    assert "which broker 2000000000 already uses" in opened.brokers_without_port([7, 1000])[1000]
+    assert "which broker 2000000000 already uses" in opened.without_port([7, 1000])[1000]
     await opened.close()

@@ -11,12 +11,12 @@ import uvloop
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import BrokerAddressDialler
+from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.server.assembly import Runtime
 from sluicegate.proxy.session.handlers.arrival import Route
 from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.outlets import PeerInfo
-from tests.proxy.session.playbook import assemble_scripted_proxy
+from tests.proxy.session.playbook import proxy_in
 
 LIST_GROUPS = 16
 FRAMES = 900
@@ -52,12 +52,12 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
             call_soon=loop.call_soon,
             call_later=loop.call_later,
             from_thread=loop.call_soon_threadsafe,
-            dial=BrokerAddressDialler(None, 5, sockets).dial,
+            dial=Dialler(None, 5, sockets).dial,
             describe_client=lambda _: PeerInfo("client", "own"),
             describe_broker=lambda _: PeerInfo("broker", "own"),
-            tls_disconnect_reason=lambda _error: None,
+            why_lost=lambda _error: None,
         )
-        parts = assemble_scripted_proxy(runtime, {})
+        parts = proxy_in(runtime, {})
         session = Session(parts.dependencies, lambda _: Route("bootstrap", lambda _: (address,)))
         client, ours = socket.socketpair()
         for each in (client, ours, brokers):
@@ -76,9 +76,7 @@ def test_forwarded_bytes_reach_a_slow_broker_complete_and_in_order(
 
         lane = parts.dependencies.path_counts
         assert lane is not None
-        assert (
-            lane.request_counts_by_api()[LIST_GROUPS] > FRAMES // 4
-        )  # the buffer contained the other frames only in part
+        assert lane.by_api()[LIST_GROUPS] > FRAMES // 4  # the buffer contained the other frames only in part
         for each in (client, broker, brokers):
             each.close()
         while not session.client.closed or not session.broker.closed:  # noqa: ASYNC110  # there is no event for it

@@ -15,17 +15,17 @@ from tests.proxy.network.wires import (
     ConnectionWithPeer,
     PlainPeer,
     TlsPeer,
-    attach_native_socket,
+    attach_natively,
     connect_with_peer,
+    for_all_sockets,
     random_frame,
-    run_with_all_socket_kinds,
     wait_until,
 )
 
 MUCH = 8 << 20
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_received_bytes_equal_the_sent_bytes(wire: ConnectionWithPeer) -> None:
     data = random_frame(MUCH)
 
@@ -36,7 +36,7 @@ async def test_received_bytes_equal_the_sent_bytes(wire: ConnectionWithPeer) -> 
     assert wire.connection.bytes_in == MUCH
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_written_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
     parts = [os.urandom(size) for size in (1, 0, 5, 70_000, 3, 200_000)] + [b"%d" % i for i in range(300)]
 
@@ -50,7 +50,7 @@ async def test_written_parts_arrive_in_order(wire: ConnectionWithPeer) -> None:
     assert await wire.read(len(whole)) == whole
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_writes_within_a_read_arrive_in_order(wire: ConnectionWithPeer) -> None:
     def echo_in_two_writes(data: bytes) -> None:
         wire.connection.write(data[:1])
@@ -66,7 +66,7 @@ async def test_writes_within_a_read_arrive_in_order(wire: ConnectionWithPeer) ->
     assert echo.result() == data
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_a_peer_that_does_not_read_causes_full_and_drained_events(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
 
@@ -85,8 +85,8 @@ async def test_a_peer_that_does_not_read_causes_full_and_drained_events(wire: Co
 
 
 @pytest.mark.long
-@run_with_all_socket_kinds
-async def test_close_flushes_written_bytes(wire: ConnectionWithPeer) -> None:
+@for_all_sockets
+async def test_a_close_sends_what_was_written(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
 
@@ -98,8 +98,8 @@ async def test_close_flushes_written_bytes(wire: ConnectionWithPeer) -> None:
     assert wire.told.error is None
 
 
-@run_with_all_socket_kinds
-async def test_abort_discards_unsent_bytes(wire: ConnectionWithPeer) -> None:
+@for_all_sockets
+async def test_an_abort_sends_nothing_more(wire: ConnectionWithPeer) -> None:
     wire.connection.write(os.urandom(MUCH))
 
     wire.connection.abort()
@@ -112,7 +112,7 @@ async def test_abort_discards_unsent_bytes(wire: ConnectionWithPeer) -> None:
     assert wire.connection.has_sent_all  # no output is left
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_read(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
@@ -125,7 +125,7 @@ async def test_written_bytes_are_sent_before_the_end_and_responses_are_still_rea
     assert "lost" not in wire.told.events
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_a_half_closed_peer_is_reported_and_can_still_be_written_to(wire: ConnectionWithPeer) -> None:
     await wire.send(random_frame(100))
     wire.peer.shutdown(socket.SHUT_WR)
@@ -138,7 +138,7 @@ async def test_a_half_closed_peer_is_reported_and_can_still_be_written_to(wire: 
     assert "lost" not in wire.told.events
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_nothing_is_read_while_a_pause_reason_is_set(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(random_frame(100))
@@ -152,9 +152,9 @@ async def test_nothing_is_read_while_a_pause_reason_is_set(wire: ConnectionWithP
     assert before == 0
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_a_reset_by_the_peer_ends_the_connection_with_its_error(wire: ConnectionWithPeer) -> None:
-    wire.enable_reset_on_close()
+    wire.will_reset()
     wire.peer.close()
 
     await wire.told.lost.wait()
@@ -163,10 +163,10 @@ async def test_a_reset_by_the_peer_ends_the_connection_with_its_error(wire: Conn
     assert wire.told.events == ["open", "lost"]
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_bytes_before_a_reset_are_delivered(wire: ConnectionWithPeer) -> None:
-    wire.enable_reset_on_close()
-    wire.send_in_one_call(random_frame(100))
+    wire.will_reset()
+    wire.send_at_once(random_frame(100))
     wire.peer.close()  # both have arrived when the loop polls its sockets
 
     await wire.told.lost.wait()
@@ -175,11 +175,11 @@ async def test_bytes_before_a_reset_are_delivered(wire: ConnectionWithPeer) -> N
     assert isinstance(wire.told.error, ConnectionResetError)
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_bytes_before_a_reset_are_delivered_after_a_pause(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
-    wire.enable_reset_on_close()
-    wire.send_in_one_call(random_frame(100))
+    wire.will_reset()
+    wire.send_at_once(random_frame(100))
     wire.peer.close()
     await asyncio.sleep(0)
 
@@ -190,13 +190,13 @@ async def test_bytes_before_a_reset_are_delivered_after_a_pause(wire: Connection
     assert isinstance(wire.told.error, ConnectionResetError)
 
 
-@run_with_all_socket_kinds
-async def test_peer_reset_is_detected_while_only_writing(wire: ConnectionWithPeer) -> None:
+@for_all_sockets
+async def test_a_reset_is_noticed_while_only_writing(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.connection.write(os.urandom(MUCH))
     await wait_until(lambda: wire.connection.is_full)
 
-    wire.enable_reset_on_close()
+    wire.will_reset()
     wire.peer.close()
 
     async with asyncio.timeout(20):
@@ -204,10 +204,10 @@ async def test_peer_reset_is_detected_while_only_writing(wire: ConnectionWithPee
     assert isinstance(wire.told.error, ConnectionError)
 
 
-@run_with_all_socket_kinds
+@for_all_sockets
 async def test_writing_to_a_closed_peer_ends_the_connection(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)  # reading would report the end first
-    wire.enable_reset_on_close()
+    wire.will_reset()
     wire.peer.close()
 
     async with asyncio.timeout(20):
@@ -221,7 +221,7 @@ async def test_writing_to_a_closed_peer_ends_the_connection(wire: ConnectionWith
 @pytest.mark.skipif(not HAS_NATIVE_SOCKETS, reason="nothing is compiled, so there are no native sockets")
 @pytest.mark.parametrize("speaks", [PlainPeer, TlsPeer])
 async def test_an_ended_socket_is_freed_without_the_garbage_collector(speaks: type[PlainPeer | TlsPeer]) -> None:
-    made = await connect_with_peer(attach_native_socket, speaks())
+    made = await connect_with_peer(attach_natively, speaks())
     has_ended = made.told.lost
     made.connection.write(b"x")
     assert await made.read(1) == b"x"

@@ -6,10 +6,10 @@ from sluicegate.config.listen import Listen
 from sluicegate.config.loading import read_section
 from sluicegate.proxy.network.proxy_protocol import (
     MAX_BYTES,
-    MalformedProxyHeader,
+    BadProxyHeader,
     ProxyProtocol,
-    may_start_proxy_header,
-    parse_client_address,
+    client_address_in,
+    may_be_header,
     remaining_bytes,
 )
 from sluicegate.proxy.network.proxy_protocol import proxy_protocol_of as configured
@@ -34,11 +34,11 @@ def version_2_header(rest: str) -> bytes:
         ("21310000", "", None),
     ],
 )
-def test_proxy_header_contains_client_address(head: str, behind: str, client: str | None) -> None:
+def test_header_names_the_clients_address(head: str, behind: str, client: str | None) -> None:
     after = bytes.fromhex(behind)
 
     assert remaining_bytes(version_2_header(head)) in (len(after), 0)
-    assert parse_client_address(version_2_header(head), after) == client
+    assert client_address_in(version_2_header(head), after) == client
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_proxy_header_contains_client_address(head: str, behind: str, client: st
     ],
 )
 def test_rejects_invalid_headers_with_the_reason(head: bytes, words: str) -> None:
-    with pytest.raises(MalformedProxyHeader, match=words):
+    with pytest.raises(BadProxyHeader, match=words):
         remaining_bytes(head[:16])
 
 
 def test_a_header_too_short_for_its_addresses_is_rejected() -> None:
-    with pytest.raises(MalformedProxyHeader, match="4 bytes for addresses of 12"):
-        parse_client_address(version_2_header("21110004"), bytes(4))
+    with pytest.raises(BadProxyHeader, match="4 bytes for addresses of 12"):
+        client_address_in(version_2_header("21110004"), bytes(4))
 
 
 def test_recognizes_the_beginning_of_a_header() -> None:
-    assert may_start_proxy_header(b"\r\n")
-    assert may_start_proxy_header(SIGNATURE + b"!")
-    assert not may_start_proxy_header(b"\r\n\r\r")
-    assert not may_start_proxy_header(b"\0\0\0\x10")
+    assert may_be_header(b"\r\n")
+    assert may_be_header(SIGNATURE + b"!")
+    assert not may_be_header(b"\r\n\r\r")
+    assert not may_be_header(b"\0\0\0\x10")
 
 
 def test_accepts_headers_only_from_listed_networks() -> None:

@@ -15,7 +15,7 @@ import uvloop
 
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.network.native_sockets import native_sockets
-from sluicegate.proxy.network.upstream import BrokerAddressDialler, connect_socket
+from sluicegate.proxy.network.upstream import Dialler, connect_socket
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.ports import free_ports
@@ -73,7 +73,7 @@ class ClosingProtocol(asyncio.Protocol):
         self.left.set()
 
 
-async def find_leaked_sockets(doing: Coroutine[Any, Any, None]) -> set[str]:
+async def sockets_left_open(doing: Coroutine[Any, Any, None]) -> set[str]:
     """Return the sockets that are open afterwards but were not before."""
     before = sockets_by_name()
     await doing
@@ -92,14 +92,14 @@ def sockets_by_name() -> set[str]:
 async def connect_natively(addresses: tuple[HostPort, ...], patience: float = 2) -> None:
     """Connect with native sockets if they are available."""
     nobody = ClosingProtocol()
-    dialler = BrokerAddressDialler(None, patience, native_sockets(asyncio.get_running_loop()))
+    dialler = Dialler(None, patience, native_sockets(asyncio.get_running_loop()))
     await dialler.connect(addresses, cast(Connection, nobody))
     await nobody.left.wait()
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("address", IMPOSSIBLE, ids=lambda address: str(ascii(str(address)[:20])))
-def test_invalid_address_is_reported_and_next_address_is_tried(address: HostPort, run: object) -> None:
+def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
@@ -117,7 +117,7 @@ def test_invalid_address_is_reported_and_next_address_is_tried(address: HostPort
 def test_a_silent_broker_times_out(run: object) -> None:
     with silent_broker() as silent, silent_listener() as sound:
         began = monotonic()
-        left = run(find_leaked_sockets(connect_natively((silent, silent, sound), _PATIENCE)))
+        left = run(sockets_left_open(connect_natively((silent, silent, sound), _PATIENCE)))
 
     assert monotonic() - began < _PATIENCE / 2
     assert left == set()
@@ -142,7 +142,7 @@ async def test_the_next_address_of_a_name_is_tried_while_the_first_is_silent(mon
         ("255.255.255.255", rf"^Multiple exceptions: .*Errno {errno.ECONNREFUSED}.*, .*Errno"),
     ],
 )
-async def test_connect_error_reports_each_distinct_address_failure_once(
+async def test_of_several_addresses_of_a_name_each_reason_is_reported_once(
     second: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = free_ports(1)

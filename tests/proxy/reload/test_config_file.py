@@ -7,11 +7,11 @@ import pytest
 
 from sluicegate.config.loading import ConfigError
 from sluicegate.proxy.reload.config_file import ConfigFile, keys_needing_restart
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 
 @pytest.fixture
-def main_file(tmp_path: Path) -> Path:
+def main(tmp_path: Path) -> Path:
     (tmp_path / "policies").mkdir()
     path = tmp_path / "c.yaml"
     path.write_text(SMALLEST + "topic_files: policies/*.yaml\n")
@@ -19,106 +19,102 @@ def main_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def watched_config_file(main_file: Path) -> ConfigFile:
-    given = ConfigFile(main_file, ())
+def file(main: Path) -> ConfigFile:
+    given = ConfigFile(main, ())
     given.read()
-    assert check_twice_for_change(given) is False
+    assert look_twice(given) is False
     return given
 
 
-def check_twice_for_change(watched_config_file: ConfigFile) -> bool:
+def look_twice(file: ConfigFile) -> bool:
     """Check twice, because a change counts once it is stable; return whether there was one."""
-    assert watched_config_file.has_changed() is False  # the file may still be being written
-    return watched_config_file.has_changed()
+    assert file.has_changed() is False  # the file may still be being written
+    return file.has_changed()
 
 
-def test_changed_content_is_detected_once_it_is_stable(watched_config_file: ConfigFile, main_file: Path) -> None:
-    main_file.write_text(SMALLEST)
+def test_changed_content_is_a_change_after_it_is_stable(file: ConfigFile, main: Path) -> None:
+    main.write_text(SMALLEST)
 
-    assert [watched_config_file.has_changed() for _ in range(2)] == [False, True]
-    watched_config_file.read()
-    assert [watched_config_file.has_changed() for _ in range(3)] == [False, False, False]
-
-
-def test_rewriting_same_content_is_not_detected_as_change(watched_config_file: ConfigFile, main_file: Path) -> None:
-    other = main_file.with_name("other")
-    other.write_text(main_file.read_text())
-    other.replace(main_file)
-
-    assert check_twice_for_change(watched_config_file) is False
+    assert [file.has_changed() for _ in range(2)] == [False, True]
+    file.read()
+    assert [file.has_changed() for _ in range(3)] == [False, False, False]
 
 
-def test_added_changed_or_removed_topic_file_is_detected(watched_config_file: ConfigFile, main_file: Path) -> None:
-    team = main_file.parent / "policies" / "team.yaml"
+def test_rewriting_the_same_content_is_no_change(file: ConfigFile, main: Path) -> None:
+    other = main.with_name("other")
+    other.write_text(main.read_text())
+    other.replace(main)
+
+    assert look_twice(file) is False
+
+
+def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, main: Path) -> None:
+    team = main.parent / "policies" / "team.yaml"
     for step in (
         lambda: team.write_text("topics: [{match: a}]"),
         lambda: team.write_text("topics: [{match: bb}]"),
         team.unlink,
     ):
         step()
-        assert check_twice_for_change(watched_config_file) is True
-        watched_config_file.read()
+        assert look_twice(file) is True
+        file.read()
 
 
-def test_redirected_symlink_of_folder_is_detected_as_change(tmp_path: Path) -> None:
+def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> None:
     for name, mode in (("..1", "reject"), ("..2", "observe")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "team.yaml").write_text(f"topics: [{{match: a, mode: {mode}}}]")
     (tmp_path / "..data").symlink_to("..1")
     (tmp_path / "team.yaml").symlink_to("..data/team.yaml")
-    main_file = tmp_path / "c.yml"
-    main_file.write_text(SMALLEST + "topic_files: '*.yaml'\n")
-    watched_config_file = ConfigFile(main_file, ())
-    assert len(watched_config_file.read().config.topics) == 1
-    assert check_twice_for_change(watched_config_file) is False
+    main = tmp_path / "c.yml"
+    main.write_text(SMALLEST + "topic_files: '*.yaml'\n")
+    file = ConfigFile(main, ())
+    assert len(file.read().config.topics) == 1
+    assert look_twice(file) is False
 
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").replace(tmp_path / "..data")
 
-    assert check_twice_for_change(watched_config_file) is True
-    assert watched_config_file.read().config.topics[0].mode == "observe"
+    assert look_twice(file) is True
+    assert file.read().config.topics[0].mode == "observe"
 
 
-def test_file_removed_right_after_first_inclusion_is_detected_as_change(
-    watched_config_file: ConfigFile, main_file: Path
-) -> None:
-    (main_file.parent / "more").mkdir()
-    more = main_file.parent / "more" / "team.yaml"
+def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file: ConfigFile, main: Path) -> None:
+    (main.parent / "more").mkdir()
+    more = main.parent / "more" / "team.yaml"
     more.write_text("topics: [{match: a}]")
-    main_file.write_text(SMALLEST + "topic_files: more/*.yaml\n")
-    assert check_twice_for_change(watched_config_file) is True
-    loaded = watched_config_file.read()
+    main.write_text(SMALLEST + "topic_files: more/*.yaml\n")
+    assert look_twice(file) is True
+    loaded = file.read()
 
     more.unlink()
-    assert check_twice_for_change(watched_config_file) is True
-    assert list(watched_config_file.read(loaded.source).source.missing) == [more]
+    assert look_twice(file) is True
+    assert list(file.read(loaded.source).source.missing) == [more]
 
 
-def test_missing_configuration_file_is_not_detected_as_change(watched_config_file: ConfigFile, main_file: Path) -> None:
-    text = main_file.read_text()
-    main_file.unlink()
-    assert check_twice_for_change(watched_config_file) is False
+def test_a_missing_configuration_file_is_not_a_change(file: ConfigFile, main: Path) -> None:
+    text = main.read_text()
+    main.unlink()
+    assert look_twice(file) is False
 
-    main_file.write_text(text + "drain_timeout_seconds: 3\n")
-    assert check_twice_for_change(watched_config_file) is True
+    main.write_text(text + "drain_timeout_seconds: 3\n")
+    assert look_twice(file) is True
 
 
-def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(
-    watched_config_file: ConfigFile, main_file: Path
-) -> None:
-    main_file.write_text("upstream: [")
-    assert check_twice_for_change(watched_config_file) is True
+def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(file: ConfigFile, main: Path) -> None:
+    main.write_text("upstream: [")
+    assert look_twice(file) is True
     with pytest.raises(ConfigError):
-        watched_config_file.read()
-    assert [watched_config_file.has_changed() for _ in range(2)] == [False, False]
+        file.read()
+    assert [file.has_changed() for _ in range(2)] == [False, False]
 
-    (main_file.parent / "policies" / "team.yaml").write_text("topics: [{match: a}]")
-    assert check_twice_for_change(watched_config_file) is True
+    (main.parent / "policies" / "team.yaml").write_text("topics: [{match: a}]")
+    assert look_twice(file) is True
 
 
-def test_keys_needing_restart_are_reported_without_values() -> None:
-    before = load_config_text(SMALLEST + "topics: [{match: a}]").config
-    after = load_config_text(
+def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:
+    before = load_text(SMALLEST + "topics: [{match: a}]").config
+    after = load_text(
         SMALLEST + "topics: [{match: b}]\ndefaults: {mode: observe}\nlimits: {max_in_flight: 7}\nadmin: {listen: 'h:1'}"
     ).config
 

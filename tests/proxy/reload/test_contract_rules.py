@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
-from tests.config.contracts.written import contract_with_fields, load_configuration_with_files
+from tests.config.contracts.written import contract_with_fields, load_texts
 from tests.validation.rules.records import record
 
 LIST = "logicalType: array, items: {logicalType: object, properties: [{name: b, logicalType: string, required: true}]}"
@@ -65,9 +65,7 @@ TIME = "logicalType: timestamp, logicalTypeOptions: {format: \"yyyy-MM-dd'T'HH:m
 def test_verdicts_on_records_follow_the_contract_standard(
     keys: str, good: list[str], bad: list[str], tmp_path: Path
 ) -> None:
-    loaded = load_configuration_with_files(
-        tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{{name: a, {keys}}}]")
-    )
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{{name: a, {keys}}}]"))
     maker = SchemaRules({})
     rules = [part for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)]
 
@@ -78,11 +76,9 @@ def test_verdicts_on_records_follow_the_contract_standard(
     assert [value for value in bad if not faults_of_value(value)] == []
 
 
-def test_contract_rule_with_severity_warning_is_observed(tmp_path: Path) -> None:
+def test_the_severity_of_a_warning_is_observed(tmp_path: Path) -> None:
     quality = "quality: [{id: q, metric: nullValues, mustBe: 0, severity: warning}]"
-    loaded = load_configuration_with_files(
-        tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{{name: a, {quality}}}]")
-    )
+    loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{{name: a, {quality}}}]"))
 
     assert [(rule.name, rule.mode) for rule in loaded.config.topics[0].rules or ()] == [
         ("contract.schema", "reject"),

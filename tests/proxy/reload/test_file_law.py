@@ -17,21 +17,21 @@ from sluicegate.config.disk import kept_files
 from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, ServerTls
 from sluicegate.proxy.network.tls.contexts import (
-    RequestedServerNames,
-    TlsFilesError,
-    tls_context_for_brokers,
-    tls_context_for_clients,
-    tls_context_for_server,
+    BadTlsFiles,
+    RequestedNames,
+    context_for_brokers,
+    context_for_clients,
+    context_for_server,
 )
 from sluicegate.proxy.reload import reloader as reloader_module
-from sluicegate.proxy.reload.config_check import find_flaws
+from sluicegate.proxy.reload.config_check import flaws_in
 from sluicegate.proxy.reload.file_watch import FileWatch
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import ActiveCondition
 from tests.broker.certificates import Authority
 from tests.config.test_relative_names import KEYS
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.reload.test_reloader import ReloaderHarness
+from tests.proxy.reload.test_reloader import Stage
 
 _HEAD = "upstream: {bootstrap: ['127.0.0.1:1']}\nlisten: {bootstrap: '127.0.0.1:2'}\n"
 _ASYNCAPI = """asyncapi: 3.0.0
@@ -52,7 +52,7 @@ _READERS = {
 }
 
 
-def write_files_for_key(folder: Path, key: str) -> Path:
+def write_files(folder: Path, key: str) -> Path:
     """Write a certificate `c`, its key `k`, and a file `F` that suits the configuration key; return `F`."""
     authority = Authority(folder)
     own = authority.sign("own")
@@ -98,13 +98,13 @@ def restore_file(file: Path) -> None:
     file.with_name("elsewhere").rename(file)
 
 
-def load_files_as_worker(config: Config) -> None:
+def use_files(config: Config) -> None:
     """Use the files as a starting worker does. Raises the error that would end the worker."""
     listen, upstream, otel = config.listen, config.upstream, config.otel
     if listen.tls is not None:
-        tls_context_for_clients(listen.tls, RequestedServerNames())
+        context_for_clients(listen.tls, RequestedNames())
     if upstream.tls is not None:
-        tls_context_for_brokers(upstream.tls)
+        context_for_brokers(upstream.tls)
     servers: list[tuple[str, ServerTls]] = []
     secrets = [] if config.admin.web_ui_token is None else [config.admin.web_ui_token]
     if upstream.sasl is not None:
@@ -118,7 +118,7 @@ def load_files_as_worker(config: Config) -> None:
         secrets.append(otel.current_headers)
         servers += [] if otel.tls is None else [("otel.tls", otel.tls)]
     for section, tls in servers:
-        tls_context_for_server(section, tls)
+        context_for_server(section, tls)
     for secret in secrets:
         secret.get()
 
@@ -127,20 +127,20 @@ class WatchedConfiguration:
     """A reloader and a watch of the files of one configuration, as in a running proxy."""
 
     def __init__(self, path: Path) -> None:
-        self.harness = ReloaderHarness(path)
-        assert [str(flaw) for flaw in find_flaws(self.config) if flaw.is_error] == []
-        self.harness.reloader._check(self.harness.in_force[0])
-        self.harness.file.watch(self.harness.in_force[0].source.schemas.values())
-        self.files = FileWatch(lambda: self.config, self.harness.status)
+        self.stage = Stage(path)
+        assert [str(flaw) for flaw in flaws_in(self.config) if flaw.is_error] == []
+        self.stage.reloader._check(self.stage.in_force[0])
+        self.stage.file.watch(self.stage.in_force[0].source.schemas.values())
+        self.files = FileWatch(lambda: self.config, self.stage.status)
 
     @property
     def config(self) -> Config:
-        return self.harness.in_force[-1].config
+        return self.stage.in_force[-1].config
 
     async def find_condition(self, file: Path) -> ActiveCondition | None:
         """Check the files once; return the condition that names the file."""
         await self.files.check_files()
-        active = [each for each in self.harness.status.active() if each.condition is not Condition.STARTING]
+        active = [each for each in self.stage.status.active() if each.condition is not Condition.STARTING]
         assert all(str(file) in each.detail for each in active)
         return active[0] if active else None
 
@@ -161,13 +161,13 @@ async def watch(
     monkeypatch.setattr(kept_files, "_contents", {})
     tasks: list[asyncio.Task[None]] = []
 
-    def start_watched_configuration(text: str) -> WatchedConfiguration:
+    def watched_configuration(text: str) -> WatchedConfiguration:
         (tmp_path / "c.yaml").write_text(text)
         watched = WatchedConfiguration(tmp_path / "c.yaml")
-        tasks.append(asyncio.create_task(watched.harness.reloader.run()))
+        tasks.append(asyncio.create_task(watched.stage.reloader.run()))
         return watched
 
-    yield start_watched_configuration
+    yield watched_configuration
     for task in tasks:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -176,10 +176,10 @@ async def watch(
 
 @pytest.mark.parametrize("lose", [remove_file, make_unreadable])
 @pytest.mark.parametrize("key", KEYS)
-async def test_missing_file_keeps_last_content_and_raises_condition_until_restored(
+async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back(
     key: str, lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
-    file = write_files_for_key(tmp_path, key)
+    file = write_files(tmp_path, key)
     section = KEYS[key].partition(":")[0]
     head = "".join(line + "\n" for line in _HEAD.splitlines() if not line.startswith(f"{section}:"))
     watched = watch(head + KEYS[key])
@@ -190,8 +190,8 @@ async def test_missing_file_keeps_last_content_and_raises_condition_until_restor
     begun = await watched.wait_for_condition(file, is_found=True)
     assert begun is not None
     assert begun.condition in (Condition.FILE_UNUSABLE, Condition.POLICY_FILE_MISSING)
-    load_files_as_worker(watched.config)
-    assert (await watched.harness.reloader.reload(accepts_removed=False)).problems == []
+    use_files(watched.config)
+    assert (await watched.stage.reloader.reload(accepts_removed=False)).problems == []
     again = await watched.find_condition(file)
     assert again is not None
     assert again.since_ms == begun.since_ms
@@ -202,7 +202,7 @@ async def test_missing_file_keeps_last_content_and_raises_condition_until_restor
 
 
 @pytest.mark.parametrize("lose", [remove_file, make_unreadable])
-async def test_missing_file_referenced_by_asyncapi_document_keeps_last_content(
+async def test_a_lost_file_that_an_asyncapi_document_refers_to_keeps_its_content_too(
     lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = tmp_path / "order.json"
@@ -218,7 +218,7 @@ async def test_missing_file_referenced_by_asyncapi_document_keeps_last_content(
     begun = await watched.wait_for_condition(file, is_found=True)
     assert begun is not None
     assert begun.condition is Condition.POLICY_FILE_MISSING
-    assert (await watched.harness.reloader.reload(accepts_removed=False)).problems == []
+    assert (await watched.stage.reloader.reload(accepts_removed=False)).problems == []
     assert watched.config.topics == in_force
 
     restore_file(file)
@@ -226,7 +226,7 @@ async def test_missing_file_referenced_by_asyncapi_document_keeps_last_content(
     assert await watched.wait_for_condition(file, is_found=False) is None
 
 
-async def test_changed_file_referenced_by_asyncapi_document_takes_effect(
+async def test_a_changed_file_that_an_asyncapi_document_refers_to_is_in_force(
     watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = tmp_path / "order.json"
@@ -243,10 +243,10 @@ async def test_changed_file_referenced_by_asyncapi_document_takes_effect(
     assert "amount" in str(watched.config.topics)
 
 
-async def test_mismatched_key_file_raises_condition_and_prevents_restart(
+async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
     watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
-    file = write_files_for_key(tmp_path, "listen.tls.key_file")
+    file = write_files(tmp_path, "listen.tls.key_file")
     watched = watch(f"{_HEAD.splitlines()[0]}\n{KEYS['listen.tls.key_file']}")
     authority = Authority(tmp_path, "other")
 
@@ -255,19 +255,21 @@ async def test_mismatched_key_file_raises_condition_and_prevents_restart(
     begun = await watched.find_condition(file)
     assert begun is not None
     assert "the key does not match" in begun.detail
-    with pytest.raises(TlsFilesError):
-        load_files_as_worker(watched.config)
+    with pytest.raises(BadTlsFiles):
+        use_files(watched.config)
 
 
-def test_tls_context_reloads_restored_files_with_new_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_context_follows_files_that_are_back_with_new_content(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(kept_files, "_contents", {})
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
     config = ListenTls(**first.files)
-    running = tls_context_for_clients(config, RequestedServerNames())
+    running = context_for_clients(config, RequestedNames())
     for file in (first.chain, first.key):
         file.unlink()
-    restarted = tls_context_for_clients(config, RequestedServerNames())
+    restarted = context_for_clients(config, RequestedNames())
     before = [running.current(), restarted.current()]
     running.follow()
     restarted.follow()
@@ -281,12 +283,12 @@ def test_tls_context_reloads_restored_files_with_new_content(monkeypatch: pytest
         assert context.current() is not old
 
 
-def test_only_listed_modules_read_files_directly() -> None:
+def test_only_readers_with_a_reason_read_files_by_themselves() -> None:
     sources = {file: file.read_text() for part in ("config", "proxy") for file in (ROOT / part).rglob("*.py")}
     readers = {
         str(file.relative_to(ROOT))
         for file, text in sources.items()
-        if re.search(r"regular_file import [^\n]*\bread_file(_without_deadline)?\b", text)
+        if re.search(r"regular_file import [^\n]*\bread_(file|now)\b", text)
     }
 
     assert readers == set(_READERS)

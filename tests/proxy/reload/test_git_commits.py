@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.reload.git_commits import newest_commits
+from sluicegate.proxy.reload.git_commits import commits_of
 
 AUTHOR = ("-c", "user.name=Ann\x1bÉ", "-c", "user.email=ann@example.com")
 
@@ -18,7 +18,7 @@ def run_git(folder: Path, *command: str) -> str:
 
 
 @pytest.fixture
-def policies_folder(tmp_path: Path) -> Path:
+def policies(tmp_path: Path) -> Path:
     """Return a repository whose folder `teams` contains the committed file orders.yaml."""
     folder = tmp_path / "repository" / "teams"
     folder.mkdir(parents=True)
@@ -29,76 +29,72 @@ def policies_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_committed_file_is_reported_with_commit_and_author(policies_folder: Path) -> None:
-    file = policies_folder / "orders.yaml"
-    commit = run_git(policies_folder, "rev-parse", "HEAD")[:12]
-    (policies_folder / "other.yaml").write_text("topics: []\n")
-    run_git(policies_folder, "add", "other.yaml")
-    run_git(policies_folder, "commit", "-qm", "Another file")
+def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
+    file = policies / "orders.yaml"
+    commit = run_git(policies, "rev-parse", "HEAD")[:12]
+    (policies / "other.yaml").write_text("topics: []\n")
+    run_git(policies, "add", "other.yaml")
+    run_git(policies, "commit", "-qm", "Another file")
 
-    assert newest_commits([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
+    assert commits_of([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
 
 
-def test_symlinked_file_has_commit_of_its_target_repository(policies_folder: Path, tmp_path: Path) -> None:
+def test_a_file_that_a_link_leads_to_has_the_commit_of_its_repository(policies: Path, tmp_path: Path) -> None:
     link = tmp_path / "current"
-    link.symlink_to(policies_folder)
+    link.symlink_to(policies)
 
-    assert newest_commits([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
+    assert commits_of([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
 
 
-def test_self_referencing_symlink_has_no_commit(tmp_path: Path) -> None:
+def test_a_link_that_leads_to_itself_has_no_commit(tmp_path: Path) -> None:
     link = tmp_path / "orders.yaml"
     link.symlink_to(link)
 
-    assert newest_commits([str(link)]) == {}
+    assert commits_of([str(link)]) == {}
 
 
-def test_uncommitted_change_is_reported_with_last_commit(policies_folder: Path) -> None:
-    file = policies_folder / "orders.yaml"
-    commit = run_git(policies_folder, "rev-parse", "HEAD")[:12]
+def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
+    file = policies / "orders.yaml"
+    commit = run_git(policies, "rev-parse", "HEAD")[:12]
     file.write_text("topics: [{match: a}]\n")
 
-    assert newest_commits([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
+    assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
 
 
-def test_untracked_files_have_no_commit(policies_folder: Path, tmp_path: Path) -> None:
-    new, outside = policies_folder / "new.yaml", tmp_path / "outside.yaml"
+def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: Path) -> None:
+    new, outside = policies / "new.yaml", tmp_path / "outside.yaml"
     new.write_text("")
     outside.write_text("")
 
-    assert newest_commits([str(new), str(outside), str(policies_folder / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
+    assert commits_of([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
 
 
-def test_files_have_no_commit_if_git_is_not_installed(
-    policies_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_git_no_file_has_a_commit(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    assert newest_commits([str(policies_folder / "orders.yaml")]) == {}
+    assert commits_of([str(policies / "orders.yaml")]) == {}
 
 
-def test_programs_configured_in_repository_are_not_run(policies_folder: Path, tmp_path: Path) -> None:
+def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path) -> None:
     ran, script = tmp_path / "ran", tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {ran}\n")
     script.chmod(0o755)
     for key in ("core.fsmonitor", "core.pager", "diff.external", "gpg.program", "filter.f.clean", "diff.d.textconv"):
-        run_git(policies_folder, "config", key, str(script))
-    run_git(policies_folder, "config", "log.showSignature", "true")
-    (policies_folder / ".gitattributes").write_text("* filter=f diff=d\n")
-    (policies_folder / "orders.yaml").write_text("topics: [{match: b}]\n")
+        run_git(policies, "config", key, str(script))
+    run_git(policies, "config", "log.showSignature", "true")
+    (policies / ".gitattributes").write_text("* filter=f diff=d\n")
+    (policies / "orders.yaml").write_text("topics: [{match: b}]\n")
 
-    assert len(newest_commits([str(policies_folder / "orders.yaml")])) == 1
+    assert len(commits_of([str(policies / "orders.yaml")])) == 1
     assert not ran.exists()
 
 
-def test_hanging_git_is_abandoned_after_timeout(
-    policies_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_git_that_hangs_is_left_behind(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     slow = tmp_path / "git"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     began = time.monotonic()
 
-    assert newest_commits([str(policies_folder / "orders.yaml")]) == {}
+    assert commits_of([str(policies / "orders.yaml")]) == {}
     assert time.monotonic() - began < 30

@@ -18,7 +18,7 @@ _AT_ONCE_SECONDS = 5.0
 _TOKEN = "open sesame"
 
 
-class ProxyWithFiles:
+class Stage:
     """A proxy without a cluster, and the files that its configuration names; `file` finds them by key."""
 
     def __init__(self, folder: Path) -> None:
@@ -49,11 +49,11 @@ class ProxyWithFiles:
     def file(self, name: str) -> Path:
         return self.folder / name
 
-    def append_comment_to_configuration(self) -> None:
+    def change_policies(self) -> None:
         main = self.file("sluicegate.yaml")
         main.write_text(main.read_text() + "# another\n")
 
-    def assert_admin_responds_immediately(self) -> None:
+    def check_admin_responds(self) -> None:
         """Check that the admin endpoint answers every page immediately."""
         for path in ("/livez", "/metrics"):
             began_at = time.monotonic()
@@ -61,7 +61,7 @@ class ProxyWithFiles:
             assert status == 200, text
             assert time.monotonic() - began_at < _AT_ONCE_SECONDS
 
-    def assert_stops_immediately(self) -> None:
+    def stops_at_once(self) -> None:
         assert self.proxy.process is not None
         began_at = time.monotonic()
         self.proxy.terminate()
@@ -70,23 +70,23 @@ class ProxyWithFiles:
 
 
 @pytest.fixture
-def proxy_with_files(tmp_path: Path) -> Iterator[ProxyWithFiles]:
-    made = ProxyWithFiles(tmp_path)
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(tmp_path)
     made.proxy.start(ready=False)
     yield made
     made.proxy.stop()
 
 
-def rely_on_periodic_file_check(_stage: ProxyWithFiles) -> None:
+def wait_for_file_check(_stage: Stage) -> None:
     """Do nothing: the proxy checks the file every second."""
 
 
-def request_with_token(proxy_with_files: ProxyWithFiles) -> None:
-    proxy_with_files.proxy.get("/api/live")
+def ask_with_token(stage: Stage) -> None:
+    stage.proxy.get("/api/live")
 
 
 @dataclass(frozen=True, slots=True)
-class HangingFileCase:
+class NamedFile:
     """A file, and what makes the proxy read it. `logged` is the log line while the file system hangs, None without one;
     none; `kept` is the one while it is a FIFO.
     """
@@ -94,21 +94,21 @@ class HangingFileCase:
     name: str
     logged: str | None
     kept: str
-    trigger: Callable[[ProxyWithFiles], None] = rely_on_periodic_file_check
+    trigger: Callable[[Stage], None] = wait_for_file_check
 
 
 _RELOAD, _TLS = "configuration rejected", "changed certificates rejected"
 _UNUSABLE = '"condition": "file_unusable"'
 _NO_POLICY_FILE = "policy files missing"
 FILES = {
-    "configuration": HangingFileCase("sluicegate.yaml", _RELOAD, _RELOAD),
-    "topics": HangingFileCase("teams/a.yaml", _RELOAD, _RELOAD),
-    "schema": HangingFileCase("schema.json", _RELOAD, _NO_POLICY_FILE, ProxyWithFiles.append_comment_to_configuration),
-    "certificate": HangingFileCase("own.crt", _TLS, _UNUSABLE),
-    "key": HangingFileCase("own.key", _TLS, _UNUSABLE),
-    "trusted": HangingFileCase("ca.pem", _TLS, _UNUSABLE),
-    "own certificate": HangingFileCase("ours.crt", _TLS, _UNUSABLE),
-    "token": HangingFileCase("token", None, _UNUSABLE, request_with_token),
+    "configuration": NamedFile("sluicegate.yaml", _RELOAD, _RELOAD),
+    "topics": NamedFile("teams/a.yaml", _RELOAD, _RELOAD),
+    "schema": NamedFile("schema.json", _RELOAD, _NO_POLICY_FILE, Stage.change_policies),
+    "certificate": NamedFile("own.crt", _TLS, _UNUSABLE),
+    "key": NamedFile("own.key", _TLS, _UNUSABLE),
+    "trusted": NamedFile("ca.pem", _TLS, _UNUSABLE),
+    "own certificate": NamedFile("ours.crt", _TLS, _UNUSABLE),
+    "token": NamedFile("token", None, _UNUSABLE, ask_with_token),
 }
 _SHORT = ("configuration", "own certificate", "token")  # one for each way of reading: a reload, TLS, a request
 
@@ -116,65 +116,63 @@ _SHORT = ("configuration", "own certificate", "token")  # one for each way of re
 @pytest.mark.parametrize(
     "which", [pytest.param(which, marks=() if which in _SHORT else pytest.mark.long) for which in FILES]
 )
-def test_fifo_in_place_of_file_does_not_block_proxy(which: str, proxy_with_files: ProxyWithFiles) -> None:
+def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> None:
     named = FILES[which]
-    path = proxy_with_files.file(named.name)
+    path = stage.file(named.name)
     content = path.read_bytes()
     path.unlink()
     os.mkfifo(path)
 
-    named.trigger(proxy_with_files)
+    named.trigger(stage)
 
-    line = proxy_with_files.proxy.wait_for_line(named.kept)
+    line = stage.proxy.wait_for_line(named.kept)
     assert str(path) in line
     assert named.kept == _NO_POLICY_FILE or "expected a regular file, found a FIFO" in line
-    proxy_with_files.assert_admin_responds_immediately()
+    stage.check_admin_responds()
     path.unlink()
     path.write_bytes(content)
-    proxy_with_files.append_comment_to_configuration()
-    proxy_with_files.proxy.wait_for_line("configuration reloaded")
-    proxy_with_files.assert_admin_responds_immediately()
-    proxy_with_files.assert_stops_immediately()
+    stage.change_policies()
+    stage.proxy.wait_for_line("configuration reloaded")
+    stage.check_admin_responds()
+    stage.stops_at_once()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", FILES)
-def test_hanging_file_system_does_not_block_proxy_and_file_is_read_later(
-    which: str, proxy_with_files: ProxyWithFiles
-) -> None:
+def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which: str, stage: Stage) -> None:
     named = FILES[which]
-    path = proxy_with_files.file(named.name)
+    path = stage.file(named.name)
     hangs = path.with_name(path.name + ".hangs")
     hangs.touch()
     path.write_bytes(path.read_bytes() + b"\n")
 
-    named.trigger(proxy_with_files)
+    named.trigger(stage)
 
     if named.logged is not None:
-        line = proxy_with_files.proxy.wait_for_line(named.logged)
+        line = stage.proxy.wait_for_line(named.logged)
         assert str(path) in line
         assert "its file system has not responded" in line
-    proxy_with_files.assert_admin_responds_immediately()
+    stage.check_admin_responds()
     hangs.unlink()
-    proxy_with_files.append_comment_to_configuration()
-    proxy_with_files.proxy.wait_for_line("configuration reloaded")
+    stage.change_policies()
+    stage.proxy.wait_for_line("configuration reloaded")
     if named.logged == _TLS:
-        proxy_with_files.proxy.wait_for_line("certificates reloaded")
-    eventually(lambda: "rejected" not in proxy_with_files.proxy.get("/readyz")[1], what="/readyz without the file")
-    proxy_with_files.assert_admin_responds_immediately()
-    proxy_with_files.assert_stops_immediately()
+        stage.proxy.wait_for_line("certificates reloaded")
+    eventually(lambda: "rejected" not in stage.proxy.get("/readyz")[1], what="/readyz without the file")
+    stage.check_admin_responds()
+    stage.stops_at_once()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", ["configuration", "certificate", "token"])
-def test_proxy_stops_immediately_while_file_system_hangs(which: str, proxy_with_files: ProxyWithFiles) -> None:
+def test_while_a_file_system_hangs_the_proxy_stops_at_once(which: str, stage: Stage) -> None:
     named = FILES[which]
-    path = proxy_with_files.file(named.name)
+    path = stage.file(named.name)
     path.with_name(path.name + ".hangs").touch()
     path.write_bytes(path.read_bytes() + b"\n")
 
-    named.trigger(proxy_with_files)
+    named.trigger(stage)
     if named.logged is not None:
-        proxy_with_files.proxy.wait_for_line(named.logged)
+        stage.proxy.wait_for_line(named.logged)
 
-    proxy_with_files.assert_stops_immediately()
+    stage.stops_at_once()

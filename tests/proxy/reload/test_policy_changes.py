@@ -2,22 +2,22 @@
 
 import pytest
 
-from sluicegate.proxy.reload.policy_changes import changes_between, describe_change_counts
+from sluicegate.proxy.reload.policy_changes import changes_between, counts_of
 from sluicegate.validation.effective import effective_policy
 from sluicegate.validation.policy import TopicPolicy
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 AFTER = "message.timestamp.after.max.ms"
 BEFORE = "message.timestamp.before.max.ms"
 KEYED = "rules: [{name: keyed, key: {required: true}}]"
 
 
-def format_changes_between(before: str, after: str) -> list[str]:
-    found = changes_between(load_config_text(SMALLEST + before), load_config_text(SMALLEST + after))
+def change_lines(before: str, after: str) -> list[str]:
+    found = changes_between(load_text(SMALLEST + before), load_text(SMALLEST + after))
     return [f"{change.topics}: {change.effect}: {change.what}" for change in found]
 
 
-def topics_entry_with_keys(keys: str) -> str:
+def topic_with_keys(keys: str) -> str:
     return f"topics: [{{match: 'o*'{f', {keys}' if keys else ''}}}]"
 
 
@@ -48,8 +48,8 @@ NEITHER = {"rehearse", "samples", "quarantine", "sensitive", "owner"}
 @pytest.mark.parametrize(("looser", "stricter", "words"), DIRECTED)
 def test_a_policy_change_is_stricter_and_its_reversal_looser(looser: str, stricter: str, words: str) -> None:
     there, back = (
-        format_changes_between(topics_entry_with_keys(looser), topics_entry_with_keys(stricter)),
-        format_changes_between(topics_entry_with_keys(stricter), topics_entry_with_keys(looser)),
+        change_lines(topic_with_keys(looser), topic_with_keys(stricter)),
+        change_lines(topic_with_keys(stricter), topic_with_keys(looser)),
     )
 
     assert f"o*: stricter: {words}" in there
@@ -59,7 +59,7 @@ def test_a_policy_change_is_stricter_and_its_reversal_looser(looser: str, strict
     )
 
 
-def test_every_policy_key_has_a_direction_or_is_listed_without_one() -> None:
+def test_each_key_of_a_policy_has_a_direction_or_is_known_to_have_none() -> None:
     directed = {words.split()[0].replace("rule", "rules") for _, _, words in DIRECTED}
 
     assert directed | NEITHER == {value.key for value in effective_policy(TopicPolicy())}, (
@@ -69,53 +69,48 @@ def test_every_policy_key_has_a_direction_or_is_listed_without_one() -> None:
 
 
 def test_changes_without_a_direction_are_reported_as_changed() -> None:
-    assert format_changes_between(
-        topics_entry_with_keys(KEYED), topics_entry_with_keys(KEYED.replace("key:", "value:"))
-    ) == ["o*: changed: rule keyed changed"]
-    assert format_changes_between(topics_entry_with_keys(""), topics_entry_with_keys("quarantine: dead")) == [
+    assert change_lines(topic_with_keys(KEYED), topic_with_keys(KEYED.replace("key:", "value:"))) == [
+        "o*: changed: rule keyed changed"
+    ]
+    assert change_lines(topic_with_keys(""), topic_with_keys("quarantine: dead")) == [
         "o*: changed: mode reject -> quarantine",
         "o*: changed: quarantine none -> dead",
     ]
-    assert format_changes_between(
-        topics_entry_with_keys(""), topics_entry_with_keys("samples: true, owner: {team: a}")
-    ) == [
+    assert change_lines(topic_with_keys(""), topic_with_keys("samples: true, owner: {team: a}")) == [
         "o*: changed: samples false -> true",
         "o*: changed: owner none -> a",
     ]
 
 
-def test_changes_of_defaults_and_floor_are_reported_for_each_topic() -> None:
-    assert format_changes_between(
-        topics_entry_with_keys(""), f"defaults: {{{AFTER}: 1h}}\n{topics_entry_with_keys(f'{AFTER}: 1m')}"
-    ) == [
+def test_the_defaults_count_for_each_topic_and_the_floor_too() -> None:
+    assert change_lines(topic_with_keys(""), f"defaults: {{{AFTER}: 1h}}\n{topic_with_keys(f'{AFTER}: 1m')}") == [
         f"o*: stricter: {AFTER} none -> 60000",
         f"topics without an entry: stricter: {AFTER} none -> 3600000",
     ]
-    assert format_changes_between(
-        topics_entry_with_keys("checks: none"),
-        f"floor: [{{match: o*, {AFTER}: 1h}}]\n{topics_entry_with_keys('checks: none')}",
+    assert change_lines(
+        topic_with_keys("checks: none"), f"floor: [{{match: o*, {AFTER}: 1h}}]\n{topic_with_keys('checks: none')}"
     ) == ["o*: stricter: checks none -> all"]
 
 
-def test_change_of_shadowed_entry_is_not_reported() -> None:
+def test_an_entry_after_another_one_that_matches_changes_nothing() -> None:
     before = f"topics: [{{match: 'o*'}}, {{match: orders, {AFTER}: 1h}}]"
-    assert format_changes_between(before, before.replace("1h", "2h")) == []
+    assert change_lines(before, before.replace("1h", "2h")) == []
 
 
 def test_added_and_removed_entries_are_reported_as_stricter_or_looser() -> None:
     one = "topics: [{match: 'a[xy]?', cleanup.policy: compact}, {match: '/b+/', mode: observe}]"
 
-    assert format_changes_between("", one) == [
+    assert change_lines("", one) == [
         "a[xy]?: stricter: cleanup.policy delete -> compact",
         "/b+/: looser: mode reject -> observe",
     ]
-    assert format_changes_between(one, "") == [
+    assert change_lines(one, "") == [
         "a[xy]?: looser: cleanup.policy compact -> delete",
         "/b+/: stricter: mode observe -> reject",
     ]
 
 
-def test_policies_of_regular_expression_are_compared_under_its_floor() -> None:
+def test_a_regular_expression_is_compared_under_its_floor() -> None:
     """A floor applies if it provably covers all topics of the expression. Looser keys below the floor change
     nothing."""
     floor = "floor: [{match: audit}, {match: b*, message.timestamp.after.max.ms: 5}, {match: '*', mode: reject}]\n"
@@ -123,7 +118,7 @@ def test_policies_of_regular_expression_are_compared_under_its_floor() -> None:
     def configuration_under_floor(keys: str) -> str:
         return f"{floor}topics: [{{match: '/b[0-9]+/'{keys}}}, {{match: '/[xy]/'{keys}}}]"
 
-    found = format_changes_between(
+    found = change_lines(
         configuration_under_floor(", message.timestamp.after.max.ms: 3"),
         configuration_under_floor(", message.timestamp.after.max.ms: 9"),
     )
@@ -131,32 +126,27 @@ def test_policies_of_regular_expression_are_compared_under_its_floor() -> None:
         "/b[0-9]+/: looser: message.timestamp.after.max.ms 3 -> 5",
         "/[xy]/: looser: message.timestamp.after.max.ms 3 -> 9",
     ]
-    assert (
-        format_changes_between(
-            configuration_under_floor(", mode: observe"), configuration_under_floor(", mode: reject")
-        )
-        == []
-    )
+    assert change_lines(configuration_under_floor(", mode: observe"), configuration_under_floor(", mode: reject")) == []
 
 
 def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
     text = "requests: [{name: r, acks: [all]}]\nexempt: [{client_id: m}, {client_id: m, topics: [a, b]}]\n"
     text += "quotas: [{name: q, client_id: x, connections: 1}]"
 
-    assert [line for line in format_changes_between("", text) if line.startswith("all topics")] == [
+    assert [line for line in change_lines("", text) if line.startswith("all topics")] == [
         "all topics: stricter: request rule r added",
         "all topics: looser: exemption client_id m added",
         "all topics: stricter: quota q added",
     ]
 
 
-def test_change_names_its_line_and_equal_files_have_no_changes() -> None:
+def test_a_change_names_its_line_and_equal_files_have_none() -> None:
     before, after = (
-        load_config_text(SMALLEST + topics_entry_with_keys("")),
-        load_config_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),
+        load_text(SMALLEST + topic_with_keys("")),
+        load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),
     )
     found = list(changes_between(before, after))
 
     assert list(map(str, found)) == ["o*: looser: mode reject -> observe (c.yaml:5, topics[0].mode)"]
-    assert describe_change_counts(found) == "0 stricter, 1 looser, 0 changed"
+    assert counts_of(found) == "0 stricter, 1 looser, 0 changed"
     assert not list(changes_between(after, after))

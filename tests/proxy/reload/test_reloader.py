@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from sluicegate.config.disk.deadline import FileUnreadable
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.reload import reloader as module
 from sluicegate.proxy.reload.config_check import check_policies
 from sluicegate.proxy.reload.config_file import ConfigFile
@@ -31,7 +31,7 @@ def rejection_detail(status: Status) -> str | None:
     return next((each.detail for each in status.active() if each.condition is Condition.CONFIGURATION_REJECTED), None)
 
 
-class ReloaderHarness:
+class Stage:
     """A reloader of one file, and what it has put in force."""
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class ReloaderHarness:
             self.file, running, check_policies, self.adopt, self.status, self.counters, self.history
         )
 
-    async def adopt(self, loaded: LoadedConfig) -> None:
+    async def adopt(self, loaded: Loaded) -> None:
         self.in_force.append(loaded)
 
     def write(self, text: str) -> None:
@@ -55,55 +55,55 @@ class ReloaderHarness:
         written.write_text(text)
         written.replace(self.path)
 
-    async def wait_for_reload_counts(self, reloads: int, failures: int) -> None:
+    async def has_counted(self, reloads: int, failures: int) -> None:
         wanted = (reloads, failures)
         await wait_until(lambda: (self.counters.config_reloads, self.counters.config_reload_failures) == wanted)
 
 
 @pytest.fixture
-async def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ReloaderHarness]:
+async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
     monkeypatch.setattr(module, "_LOOK_SECONDS", 0.02)
     path = tmp_path / "c.yaml"
     path.write_text(SMALLEST + "topics: [{match: orders, mode: observe}]\n")
-    harness = ReloaderHarness(path)
-    running = asyncio.create_task(harness.reloader.run())
-    yield harness
+    stage = Stage(path)
+    running = asyncio.create_task(stage.reloader.run())
+    yield stage
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
 
 
-async def test_changed_configuration_file_takes_effect(harness: ReloaderHarness) -> None:
-    harness.write(SMALLEST + "topics: [{match: payments}]\n")
+async def test_a_changed_file_takes_effect(stage: Stage) -> None:
+    stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
-    await harness.wait_for_reload_counts(1, 0)
+    await stage.has_counted(1, 0)
 
-    assert [topic.match for topic in harness.in_force[-1].config.topics] == ["payments"]
-    assert rejection_detail(harness.status) is None
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
+    assert rejection_detail(stage.status) is None
 
 
-async def test_reload_reports_stricter_and_looser_policies_and_changed_file(harness: ReloaderHarness) -> None:
+async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file(stage: Stage) -> None:
     began_ms = time.time_ns() // 1_000_000
     text = f"{SMALLEST}topics:\n  - {{match: orders, cleanup.policy: compact}}\n"
 
     with capture_logs() as logs:
-        harness.write(text)
-        await harness.wait_for_reload_counts(1, 0)
+        stage.write(text)
+        await stage.has_counted(1, 0)
         await wait_until(lambda: any(line["event"] == "policies changed" for line in logs))
 
     (line,) = [line for line in logs if line["event"] == "policies changed"]
-    where = f"{harness.path}:4, topics[0].cleanup.policy"
-    assert line["files"] == {str(harness.path): sha256(text.encode()).hexdigest()}
+    where = f"{stage.path}:4, topics[0].cleanup.policy"
+    assert line["files"] == {str(stage.path): sha256(text.encode()).hexdigest()}
     assert line["stricter"] == [
         f"orders: stricter: cleanup.policy delete -> compact ({where})",
         "orders: stricter: mode observe -> reject (sluicegate default)",
     ]
     assert (line["looser"], line["changed"], line["count"]) == ([], [], 2)
-    await wait_until(harness.history.as_json)
-    (kept,) = harness.history.as_json()
+    await wait_until(stage.history.as_json)
+    (kept,) = stage.history.as_json()
     assert began_ms <= kept.pop("time_ms") <= time.time_ns() // 1_000_000
     assert kept == {
-        "files": [{"file": str(harness.path), "sha256": sha256(text.encode()).hexdigest(), "commit": None}],
+        "files": [{"file": str(stage.path), "sha256": sha256(text.encode()).hexdigest(), "commit": None}],
         "other_files": 0,
         "count": 2,
         "compared": True,
@@ -113,186 +113,186 @@ async def test_reload_reports_stricter_and_looser_policies_and_changed_file(harn
     }
 
 
-async def test_rejected_configuration_reports_each_problem_and_is_not_applied(harness: ReloaderHarness) -> None:
-    harness.write(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
+async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
+    stage.write(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
 
-    await harness.wait_for_reload_counts(0, 1)
+    await stage.has_counted(0, 1)
 
-    assert rejection_detail(harness.status) is not None
-    assert "limits.max_in_flight" in rejection_detail(harness.status)
+    assert rejection_detail(stage.status) is not None
+    assert "limits.max_in_flight" in rejection_detail(stage.status)
     assert "configuration rejected" not in rejection_detail(
-        harness.status
+        stage.status
     )  # the name of the condition states this already
-    assert len(harness.in_force) == 1
+    assert len(stage.in_force) == 1
 
-    harness.write(SMALLEST)
-    await harness.wait_for_reload_counts(1, 1)
-    assert rejection_detail(harness.status) is None
+    stage.write(SMALLEST)
+    await stage.has_counted(1, 1)
+    assert rejection_detail(stage.status) is None
 
 
-async def test_rejects_rule_that_cannot_be_compiled_and_names_its_line(harness: ReloaderHarness) -> None:
+async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
     rule = "{name: r, value: {schema: {format: json, file: none.json}}}"
-    harness.write(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
+    stage.write(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
 
-    await harness.wait_for_reload_counts(0, 1)
+    await stage.has_counted(0, 1)
 
-    assert rejection_detail(harness.status) is not None
-    assert "topics[0].rules[0]: rule r" in rejection_detail(harness.status)
-    assert "none.json cannot be read" in rejection_detail(harness.status)
+    assert rejection_detail(stage.status) is not None
+    assert "topics[0].rules[0]: rule r" in rejection_detail(stage.status)
+    assert "none.json cannot be read" in rejection_detail(stage.status)
 
 
-async def test_hanging_load_is_logged_once_and_file_is_loaded_when_it_responds(
-    harness: ReloaderHarness, monkeypatch: pytest.MonkeyPatch
+async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event loop continues during the load, and the file takes effect without another change."""
     monkeypatch.setattr(module, "_LOAD_SECONDS", 0.05)
     goes_on = threading.Event()
-    read = harness.file.read
+    read = stage.file.read
 
-    def read_after_hang(previous: Mapping[Path, bytes]) -> LoadedConfig:
+    def load_and_hang(previous: Mapping[Path, bytes]) -> Loaded:
         goes_on.wait(60)
         return read(previous)
 
-    monkeypatch.setattr(harness.file, "read", read_after_hang)
-    harness.write(SMALLEST + "topics: [{match: payments}]\n")
+    monkeypatch.setattr(stage.file, "read", load_and_hang)
+    stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
-    await harness.wait_for_reload_counts(0, 1)
-    assert rejection_detail(harness.status) is not None
-    assert "has not responded" in rejection_detail(harness.status)
-    assert harness.counters.config_reload_failures == 1
+    await stage.has_counted(0, 1)
+    assert rejection_detail(stage.status) is not None
+    assert "has not responded" in rejection_detail(stage.status)
+    assert stage.counters.config_reload_failures == 1
     goes_on.set()
-    await harness.wait_for_reload_counts(1, 1)
+    await stage.has_counted(1, 1)
 
-    assert [topic.match for topic in harness.in_force[-1].config.topics] == ["payments"]
-    assert rejection_detail(harness.status) is None
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["payments"]
+    assert rejection_detail(stage.status) is None
 
 
 async def test_a_hanging_file_check_is_logged_once_and_the_file_is_loaded_later(
-    harness: ReloaderHarness, monkeypatch: pytest.MonkeyPatch
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
-    has_changed = harness.file.has_changed
+    has_changed = stage.file.has_changed
 
-    def raise_error() -> bool:
+    def raise_bug() -> bool:
         nonlocal looks
         looks += 1
         if looks < 5:
-            raise FileUnreadable(110, "its file system has not responded within 5 s", str(harness.path))
+            raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
         return has_changed()
 
-    monkeypatch.setattr(harness.file, "has_changed", raise_error)
+    monkeypatch.setattr(stage.file, "has_changed", raise_bug)
 
-    await harness.wait_for_reload_counts(1, 1)
+    await stage.has_counted(1, 1)
     assert looks >= 5
 
 
 @pytest.mark.internal_error
 @pytest.mark.parametrize("error", [RuleUnusable("it has changed"), ValueError("a bug")], ids=["rule", "fault"])
-async def test_rejection_after_file_becomes_readable_is_reported_once(
-    error: Exception, harness: ReloaderHarness, monkeypatch: pytest.MonkeyPatch
+async def test_a_rejection_after_the_file_returns_is_reported_once(
+    error: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    has_changed, looks = harness.file.has_changed, 0
+    has_changed, looks = stage.file.has_changed, 0
 
     def fail_once() -> bool:
         nonlocal looks
         looks += 1
         if looks == 1:
-            raise FileUnreadable(110, "its file system has not responded within 5 s", str(harness.path))
+            raise FileUnreadable(110, "its file system has not responded within 5 s", str(stage.path))
         return has_changed()
 
-    async def reject_configuration(_: LoadedConfig) -> None:
+    async def reject_configuration(_: Loaded) -> None:
         raise error
 
-    monkeypatch.setattr(harness.reloader, "_adopt", reject_configuration)
-    monkeypatch.setattr(harness.file, "has_changed", fail_once)
+    monkeypatch.setattr(stage.reloader, "_adopt", reject_configuration)
+    monkeypatch.setattr(stage.file, "has_changed", fail_once)
 
-    await harness.wait_for_reload_counts(0, 2)
+    await stage.has_counted(0, 2)
     after = looks
     await wait_until(lambda: looks > after + 5)
 
-    assert harness.counters.config_reload_failures == 2
+    assert stage.counters.config_reload_failures == 2
 
 
 @pytest.mark.internal_error
-async def test_reloader_keeps_running_after_error_while_adopting_configuration(
-    harness: ReloaderHarness, monkeypatch: pytest.MonkeyPatch
+async def test_an_error_while_adopting_leaves_the_reloader_running(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adopted = harness.adopt
+    adopted = stage.adopt
 
-    async def raise_error(_: LoadedConfig) -> None:
-        monkeypatch.setattr(harness.reloader, "_adopt", adopted)
+    async def raise_bug(_: Loaded) -> None:
+        monkeypatch.setattr(stage.reloader, "_adopt", adopted)
         raise ValueError("a bug")
 
-    monkeypatch.setattr(harness.reloader, "_adopt", raise_error)
-    harness.reloader.request()
-    await harness.wait_for_reload_counts(0, 1)
+    monkeypatch.setattr(stage.reloader, "_adopt", raise_bug)
+    stage.reloader.request()
+    await stage.has_counted(0, 1)
 
-    harness.reloader.request()
-    await harness.wait_for_reload_counts(1, 1)
+    stage.reloader.request()
+    await stage.has_counted(1, 1)
 
 
 def missing_file_details(status: Status) -> dict[str, str]:
     return {each.subject: each.detail for each in status.active() if each.condition is Condition.POLICY_FILE_MISSING}
 
 
-async def test_policies_of_removed_folder_stay_in_force_until_removal_is_accepted(harness: ReloaderHarness) -> None:
+async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_accepted(stage: Stage) -> None:
     """The folder also contains the schema of a rule."""
-    teams = harness.path.parent / "teams"
+    teams = stage.path.parent / "teams"
     teams.mkdir()
     (teams / "orders.json").write_text('{"type": "object"}')
     rule = "{name: r, value: {schema: {format: json, file: orders.json}}}"
     policy = f"topics: [{{match: orders, rules: [{rule}]}}, {{match: payments}}]\n"
     (teams / "team.yaml").write_text(policy)
     text = SMALLEST + "topic_files: teams/*.yaml\n"
-    harness.write(text)
-    await harness.wait_for_reload_counts(1, 0)
+    stage.write(text)
+    await stage.has_counted(1, 0)
 
     with capture_logs() as logs:
         teams.rename(teams.with_name("elsewhere"))
-        await wait_until(lambda: missing_file_details(harness.status))
+        await wait_until(lambda: missing_file_details(stage.status))
     file = str(teams / "team.yaml")
     schema = str(teams / "orders.json")
     gone = {
         file: f"{file} is missing or unreadable; its last policies stay in force for orders, payments",
         schema: f"{schema} is missing or unreadable; its last policies stay in force for orders",
     }
-    assert missing_file_details(harness.status) == gone
+    assert missing_file_details(stage.status) == gone
     (line,) = [line for line in logs if line["event"] == "policy files missing; their last policies stay in force"]
     assert line["files"] == {file: ["orders", "payments"], schema: ["orders"]}
-    assert len(harness.in_force) == 2, "nothing is compiled again"
-    assert rejection_detail(harness.status) is None
+    assert len(stage.in_force) == 2, "nothing is compiled again"
+    assert rejection_detail(stage.status) is None
 
     kept = [MissingFile(teams / "team.yaml", ["orders", "payments"]), MissingFile(teams / "orders.json", ["orders"])]
-    assert await harness.reloader.reload(accepts_removed=False) == ReloadResult([], kept)
-    assert missing_file_details(harness.status) == gone
+    assert await stage.reloader.reload(accepts_removed=False) == ReloadResult([], kept)
+    assert missing_file_details(stage.status) == gone
     teams.with_name("elsewhere").rename(teams)
-    await wait_until(lambda: not missing_file_details(harness.status))
-    assert rejection_detail(harness.status) is None
+    await wait_until(lambda: not missing_file_details(stage.status))
+    assert rejection_detail(stage.status) is None
 
     (teams / "team.yaml").unlink()
-    await wait_until(lambda: missing_file_details(harness.status))
-    assert (await harness.reloader.reload(accepts_removed=False)).missing
+    await wait_until(lambda: missing_file_details(stage.status))
+    assert (await stage.reloader.reload(accepts_removed=False)).missing
     with capture_logs() as logs:
-        assert await harness.reloader.reload(accepts_removed=True) == ReloadResult([], [])
+        assert await stage.reloader.reload(accepts_removed=True) == ReloadResult([], [])
     assert {"event": "removed policy files accepted", "log_level": "warning", "files": [file]} in logs
-    assert missing_file_details(harness.status) == {}
-    assert harness.in_force[-1].config.topics == ()
-    assert (await harness.reloader.reload(accepts_removed=False)).missing == []
+    assert missing_file_details(stage.status) == {}
+    assert stage.in_force[-1].config.topics == ()
+    assert (await stage.reloader.reload(accepts_removed=False)).missing == []
 
 
-async def test_removal_is_not_accepted_if_configuration_is_rejected(harness: ReloaderHarness) -> None:
-    (harness.path.parent / "team.yaml").write_text("topics: [{match: orders}]\n")
-    harness.write(SMALLEST + "topic_files: team.yaml\n")
-    await harness.wait_for_reload_counts(1, 0)
-    (harness.path.parent / "team.yaml").unlink()
-    await wait_until(lambda: missing_file_details(harness.status))
+async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(stage: Stage) -> None:
+    (stage.path.parent / "team.yaml").write_text("topics: [{match: orders}]\n")
+    stage.write(SMALLEST + "topic_files: team.yaml\n")
+    await stage.has_counted(1, 0)
+    (stage.path.parent / "team.yaml").unlink()
+    await wait_until(lambda: missing_file_details(stage.status))
 
-    result = await harness.reloader.reload(accepts_removed=True)
+    result = await stage.reloader.reload(accepts_removed=True)
 
     assert "team.yaml: cannot be read: No such file or directory" in result.problems[0]
     assert [each.topics for each in result.missing] == [["orders"]]
-    assert missing_file_details(harness.status)
-    assert [topic.match for topic in harness.in_force[-1].config.topics] == ["orders"]
+    assert missing_file_details(stage.status)
+    assert [topic.match for topic in stage.in_force[-1].config.topics] == ["orders"]
 
 
 PERSON = 'syntax = "proto3"; message Person { string name = 1; }'
@@ -327,10 +327,10 @@ OF_FILE = {
     ],
     ids=["rule", "key", "defaults", "floor", "protobuf", "import", "sensitive", "the key of hashes"],
 )
-async def test_removed_schema_or_key_file_stays_in_force_until_it_is_restored(
-    harness: ReloaderHarness, keys: str, file: str, topics: str
+async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_back(
+    stage: Stage, keys: str, file: str, topics: str
 ) -> None:
-    folder = harness.path.parent
+    folder = stage.path.parent
     (folder / "person.proto").write_text(PERSON)
     (folder / "order.proto").write_text(ORDER)
     (folder / "hashes.key").write_text("0123456789abcdef\n")
@@ -338,39 +338,39 @@ async def test_removed_schema_or_key_file_stays_in_force_until_it_is_restored(
     (folder / "schema.json").write_text(f'{{"type": "record", "name": "R", "fields": {fields}}}')
     if "format: json" in keys:
         (folder / "schema.json").write_text('{"type": "object"}')
-    harness.write(f"{SMALLEST}{keys}\n")
-    await harness.wait_for_reload_counts(1, 0)
+    stage.write(f"{SMALLEST}{keys}\n")
+    await stage.has_counted(1, 0)
     content = (folder / file).read_text()
-    (schema,) = harness.in_force[-1].source.schemas.values()
+    (schema,) = stage.in_force[-1].source.schemas.values()
 
     (folder / file).unlink()
-    await wait_until(lambda: missing_file_details(harness.status))
+    await wait_until(lambda: missing_file_details(stage.status))
     named = str(folder / ("order.proto" if "proto" in file else file))
-    assert missing_file_details(harness.status) == {
+    assert missing_file_details(stage.status) == {
         named: f"{named} is missing or unreadable; its last policies stay in force for {topics}"
     }
 
-    harness.write(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
-    assert (await harness.reloader.reload(accepts_removed=False)).problems == []
-    assert [*harness.in_force[-1].source.schemas.values()] == [schema]
-    assert missing_file_details(harness.status), "the next reload keeps it too"
-    rejected = await harness.reloader.reload(
+    stage.write(f"{SMALLEST}{keys}\nregistries: {{}}\nclient_owners: []\n")  # another change takes effect
+    assert (await stage.reloader.reload(accepts_removed=False)).problems == []
+    assert [*stage.in_force[-1].source.schemas.values()] == [schema]
+    assert missing_file_details(stage.status), "the next reload keeps it too"
+    rejected = await stage.reloader.reload(
         accepts_removed=True
     )  # a rule names the registry, so no other part can be applied
     assert file in rejected.problems[0]
-    assert missing_file_details(harness.status)
+    assert missing_file_details(stage.status)
 
     (folder / file).write_text(content)
-    await wait_until(lambda: not missing_file_details(harness.status))
-    assert rejection_detail(harness.status) is None
+    await wait_until(lambda: not missing_file_details(stage.status))
+    assert rejection_detail(stage.status) is None
 
 
-async def test_invalid_schema_in_existing_file_is_rejected(harness: ReloaderHarness) -> None:
-    (harness.path.parent / "schema.json").write_text('{"type": "object"}')
-    harness.write(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
-    await harness.wait_for_reload_counts(1, 0)
+async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage) -> None:
+    (stage.path.parent / "schema.json").write_text('{"type": "object"}')
+    stage.write(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
+    await stage.has_counted(1, 0)
 
-    (harness.path.parent / "schema.json").write_text("{")
+    (stage.path.parent / "schema.json").write_text("{")
 
-    assert "the schema is not JSON" in (await harness.reloader.reload(accepts_removed=False)).problems[0]
-    assert not missing_file_details(harness.status)
+    assert "the schema is not JSON" in (await stage.reloader.reload(accepts_removed=False)).problems[0]
+    assert not missing_file_details(stage.status)

@@ -21,9 +21,9 @@ from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from sluicegate.validation.rules.schemas.content import Content, SchemaUnusable
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 LARGE = 300_000
 NUMBERS = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": {"type": "array", "items": "long"}}]}'
@@ -37,14 +37,14 @@ def rule_makers() -> Iterator[RuleMakers]:
     made.close()
 
 
-def write_json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema:
+def json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema:
     file = folder / "schema.json"
     file.write_text(json.dumps({"type": kind, "description": "x" * padding}))
     return Schema(format="json", file=str(file))
 
 
-def test_small_schema_is_compiled_in_calling_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
-    rule = rule_makers.create_rule_maker({}).make_schema_rule(write_json_schema_file(tmp_path, 100), Side.VALUE)
+def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is None
@@ -53,7 +53,7 @@ def test_small_schema_is_compiled_in_calling_process(rule_makers: RuleMakers, tm
 def test_a_large_schema_that_compiles_fast_is_compiled_in_both_processes(
     rule_makers: RuleMakers, tmp_path: Path
 ) -> None:
-    rule = rule_makers.create_rule_maker({}).make_schema_rule(write_json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert not rule.is_slow
     assert rule_makers.pid is not None
@@ -64,7 +64,7 @@ def test_a_large_schema_that_compiles_slowly_stays_in_the_rules_process(
 ) -> None:
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
 
-    rule = rule_makers.create_rule_maker({}).make_schema_rule(write_json_schema_file(tmp_path, LARGE), Side.VALUE)
+    rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
     assert rule.is_slow
 
@@ -84,54 +84,52 @@ def json_schema_with_patterns(count: int, pattern: str) -> str:
     ],
     ids=["many", "nested counts", "names of properties", "some", "short"],
 )
-def test_small_schema_with_costly_patterns_is_compiled_only_in_rules_process(
+def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_interpreter(
     rule_makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4,000 patterns hold the interpreter for 100 to 280 ms; a pattern too large for its library for 500 ms."""
     compiled: list[object] = []
     here = schema_rules._compiled
 
-    def record_call(given: Specification) -> Content:
+    def note_call(given: Specification) -> Content:
         compiled.append(given)
         return here(given)
 
-    monkeypatch.setattr(schema_rules, "_compiled", record_call)
+    monkeypatch.setattr(schema_rules, "_compiled", note_call)
     monkeypatch.setattr(schema_rules, "_CHEAP_SECONDS", -1)  # a coarse clock may measure 0 s
     assert len(text) < 256 << 10
 
     with suppress(SchemaUnusable):  # an error with nested counts, as the rules process reports it
-        rule_makers.create_rule_maker({}).make_schema_rule(Schema(format="json", text=text), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(Schema(format="json", text=text), Side.VALUE)
 
     assert bool(compiled) is is_compiled_here
     assert (rule_makers.pid is None) is is_compiled_here
 
 
-def test_large_invalid_schema_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
-        rule_makers.create_rule_maker({}).make_schema_rule(
-            write_json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE
-        )
+        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"), [("{", "the schema is not JSON"), ("7", "a JSON Schema must be an object")]
 )
-def test_invalid_schema_error_names_schema_file(
+def test_a_broken_schema_names_its_file(
     rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("own.json").write_text(content)
-    maker = rule_makers.create_rule_maker({})
+    maker = rule_makers.for_registries({})
 
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/own.json: {reason}"):
-        maker.make_schema_rule(Schema(format="json", file="own.json"), Side.VALUE)
+        maker.of_schema(Schema(format="json", file="own.json"), Side.VALUE)
     with pytest.raises(SchemaUnusable, match=f"^{reason}"):
-        maker.make_schema_rule(Schema(format="json", text=content), Side.VALUE)
+        maker.of_schema(Schema(format="json", text=content), Side.VALUE)
     with pytest.raises(SchemaUnusable, match=f"^{tmp_path}/none.json cannot be read: No such file"):
-        maker.make_schema_rule(Schema(format="json", file="none.json"), Side.VALUE)
+        maker.of_schema(Schema(format="json", file="none.json"), Side.VALUE)
 
 
-def test_missing_library_error_names_pip_extra_and_container_image(
+def test_without_a_library_the_advice_is_one_for_containers_too(
     rule_makers: RuleMakers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
@@ -139,23 +137,20 @@ def test_missing_library_error_names_pip_extra_and_container_image(
     with pytest.raises(
         SchemaUnusable, match=r"pip install 'sluicegate\[rules\]', or use the image with -rules in its tag$"
     ):
-        rule_makers.create_rule_maker({}).make_schema_rule(Schema(format="json", text="{}"), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
 
 
-def test_large_schema_is_rejected_without_outage_if_rules_process_is_closed(
-    rule_makers: RuleMakers, tmp_path: Path
-) -> None:
+def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
     rule_makers.close()
 
     with pytest.raises(SchemaUnusable, match="too costly to compile without the rules process"):
-        rule_makers.create_rule_maker({}).make_schema_rule(write_json_schema_file(tmp_path, LARGE), Side.VALUE)
+        rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
-def test_costly_value_check_runs_in_rules_process(rule_makers: RuleMakers) -> None:
-    maker = rule_makers.create_rule_maker({})
+def test_a_costly_rule_about_a_value_is_stoppable(rule_makers: RuleMakers) -> None:
+    maker = rule_makers.for_registries({})
     cheap, costly = (
-        maker.make_content_rule("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9})
-        for keys in ("allow", "reject")
+        maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
     )
     few, many = (record(b"[" + b"[]," * count + b'{"a":1,"a":1}]') for count in (10, 300_000))
 
@@ -172,9 +167,7 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
     file = tmp_path / "numbers.avsc"
     file.write_text(NUMBERS)
     given = Schema(format="avro", file=str(file))
-    rule = rule_makers.create_rule_maker({}).make_schema_expression_rule(
-        "value.n.size() == 64 && value.n.all(i, i == -1)", given
-    )
+    rule = rule_makers.for_registries({}).of_schema_expression("value.n.size() == 64 && value.n.all(i, i == -1)", given)
 
     assert rule.fault(record(b"\x80\1" + b"\1" * 64 + b"\0")) is None
     assert rule_makers.pid is None
@@ -184,14 +177,12 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
     assert rule_makers.pid is not None
 
 
-def test_rejects_expression_with_field_missing_from_schema_file(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     file = tmp_path / "order.avsc"
     file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
 
     with pytest.raises(ExpressionUnusable, match="undefined field 'amount' not found in struct 'Order'"):
-        rule_makers.create_rule_maker({}).make_schema_expression_rule(
-            "value.amount > 0", Schema(format="avro", file=str(file))
-        )
+        rule_makers.for_registries({}).of_schema_expression("value.amount > 0", Schema(format="avro", file=str(file)))
 
 
 @pytest.mark.parametrize(
@@ -212,17 +203,15 @@ def test_a_condition_on_a_large_value_runs_in_the_rules_process(
         client.sendall(http_response("200 OK", json.dumps(body).encode()))
         return True
 
-    with FakeHttpServer(respond) as registry:
+    with StandIn(respond) as registry:
         given = Schema(registry="main", subject="any", conditions=True)
-        rule = rule_makers.create_rule_maker({"main": Registry(url=registry.url)}).make_registry_conditions_rule(
-            given, Side.VALUE
-        )
+        rule = rule_makers.for_registries({"main": Registry(url=registry.url)}).of_conditions(given, Side.VALUE)
 
         assert rule.fault(record(b"\0\0\0\0\1" + small)) is None
         assert (
-            count_evaluation_steps(rule.fault, record(b"\0\0\0\0\1" + small))
+            steps_of(rule.fault, record(b"\0\0\0\0\1" + small))
             <= INLINE_STEPS
-            < count_evaluation_steps(rule.fault, record(b"\0\0\0\0\1" + large))
+            < steps_of(rule.fault, record(b"\0\0\0\0\1" + large))
         )
         assert "does not meet the condition few" in (rule.fault(record(b"\0\0\0\0\1" + large)) or "")
 
@@ -242,47 +231,49 @@ message Order {
 """
 
 
-def write_schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
+def schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
     file = folder / "order.proto"
     file.write_text(text)
     return Schema(format="protobuf", file=str(file), message="Order", protovalidate=True)
 
 
-def test_constraints_run_in_rules_process_and_report_too_costly_records(tmp_path: Path) -> None:
+def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
     makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
     try:
-        rule = makers.create_rule_maker({}).make_constraints_rule(write_schema_with_constraints(tmp_path), Side.VALUE)
+        rule = makers.for_registries({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
 
-        def fault_of_value(value: bytes) -> str:
-            assert count_evaluation_steps(rule.fault, record(value)) > INLINE_STEPS
+        def http_response(value: bytes) -> str:
+            assert steps_of(rule.fault, record(value)) > INLINE_STEPS
             return rule.fault(record(value)) or ""
 
         good = b"\n\2ab"
-        assert fault_of_value(good) == ""
-        assert "id must be at least 2 characters (string.min_len)" in fault_of_value(b"\n\1a")
+        assert http_response(good) == ""
+        assert "id must be at least 2 characters (string.min_len)" in http_response(b"\n\1a")
         many = b"\1" * 1_000_000
-        assert "too costly" not in fault_of_value(good + b"\x12\xc0\x84\x3d" + many)
+        assert "too costly" not in http_response(good + b"\x12\xc0\x84\x3d" + many)
         nested = good
         for _ in range(90):
-            nested = good + b"\x22" + encode_varint(len(nested)) + nested
-        assert fault_of_value(nested) == ""
-        assert "too costly to validate: too many items" in fault_of_value(good + b"\x1a\1a" * 3_000)
+            nested = good + b"\x22" + varint(len(nested)) + nested
+        assert http_response(nested) == ""
+        assert "too costly to validate: too many items" in http_response(good + b"\x1a\1a" * 3_000)
         for items, limit in ((100_000, "rule_cpu_seconds"), (500_000, "rule_")):
-            assert f"too costly to validate: the evaluation takes more than limits.{limit}" in fault_of_value(
+            assert f"too costly to validate: the evaluation takes more than limits.{limit}" in http_response(
                 good + b"\x2a\4\n\2ab" * items
             )
-        assert fault_of_value(good) == ""
+        assert http_response(good) == ""
         assert makers.pid is not None
     finally:
         makers.close()
 
 
-def test_constraints_that_do_not_compile_are_rejected_at_rule_creation(rule_makers: RuleMakers, tmp_path: Path) -> None:
-    given = write_schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
+def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(
+    rule_makers: RuleMakers, tmp_path: Path
+) -> None:
+    given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):
-        rule_makers.create_rule_maker({}).make_constraints_rule(given, Side.VALUE)
+        rule_makers.for_registries({}).of_constraints(given, Side.VALUE)
 
 
-def encode_varint(number: int) -> bytes:
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + encode_varint(number >> 7)
+def varint(number: int) -> bytes:
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)

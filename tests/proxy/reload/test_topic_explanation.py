@@ -4,19 +4,19 @@ from pathlib import Path
 
 from sluicegate.config.loading import load_file
 from sluicegate.proxy.reload.topic_explanation import PolicyQuery, explain
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 
 
-def explain_by_key(text: str, topic: str = "orders") -> dict[str, str]:
+def explanation_by_key(text: str, topic: str = "orders") -> dict[str, str]:
     """Return each key of the explanation with the rest of its line."""
-    lines = [line.strip() for line in explain(topic, load_config_text(SMALLEST + text))]
+    lines = [line.strip() for line in explain(topic, load_text(SMALLEST + text))]
     return {line.partition(" ")[0]: line.partition(" ")[2].strip() for line in lines}
 
 
 def test_every_key_of_a_topic_is_explained() -> None:
-    told = explain_by_key(
+    told = explanation_by_key(
         f"topics:\n  - match: orders\n    mode: observe\n    rehearse: {{{AFTER}: [1m, 1h]}}\n"
         "defaults:\n  fix: {timestamp: unit}\n"
     )
@@ -28,17 +28,17 @@ def test_every_key_of_a_topic_is_explained() -> None:
     assert told["the"] == "proxy fixes nothing while mode is observe"
 
 
-def test_topic_owner_is_explained() -> None:
+def test_the_owner_is_explained() -> None:
     text = "topics:\n  - match: orders\n    owner: {team: orders, contact: '#orders'}\n"
 
-    assert explain_by_key(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
-    assert explain_by_key("")["owner"] == "none  (sluicegate default)"
-    owner = PolicyQuery(load_config_text(SMALLEST + text))("orders")["owner"]
+    assert explanation_by_key(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
+    assert explanation_by_key("")["owner"] == "none  (sluicegate default)"
+    owner = PolicyQuery(load_text(SMALLEST + text))("orders")["owner"]
     assert owner == {"team": "orders", "contact": "#orders"}
 
 
 def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
-    told = explain_by_key(
+    told = explanation_by_key(
         f"floor:\n  - match: '*'\n    {AFTER}: 1h\n    rules: [{{name: keyed, key: {{required: true}}}}]\n"
         f"topics:\n  - match: orders\n    mode: observe\n    {AFTER}: 5m\n    {BEFORE}: 7d\n"
     )
@@ -49,8 +49,8 @@ def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
     assert told["{name:"] == "keyed, key: {required: true}}  (c.yaml:6, floor[0].rules[0])"
 
 
-def test_unset_keys_are_explained_with_sluicegate_defaults() -> None:
-    told = explain_by_key("")
+def test_unset_keys_have_our_defaults() -> None:
+    told = explanation_by_key("")
 
     assert told["mode"] == "reject  (sluicegate default)"
     assert told["fix"] == "none  (sluicegate default)"
@@ -69,7 +69,7 @@ def test_later_matching_entries_are_listed(tmp_path: Path) -> None:
     assert lines[1] == (f"  {team}:2, topics[0].match: orders also matches, but comes later: the first match decides")
 
 
-def test_topic_file_entry_is_named_by_its_index_in_that_file(tmp_path: Path) -> None:
+def test_an_entry_of_a_topic_file_is_named_by_its_index_there(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
     main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: own}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n")
@@ -90,7 +90,7 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
         "  - {name: big, topic: o*, requests_per_second: 9}\n"
         "  - {name: far, topic: x, requests_per_second: 1}\n"
     )
-    lines = [line.strip() for line in explain("orders", load_config_text(SMALLEST + text))]
+    lines = [line.strip() for line in explain("orders", load_text(SMALLEST + text))]
 
     assert "{name: keyed, key: {required: true}}  (c.yaml:6, topics[0].rules[0])" in lines
     assert "requests: {name: all, match: {topics: ord*}, acks: [all]}  (c.yaml:8, requests[0])" in lines
@@ -100,9 +100,9 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
     assert not any("other" in line or "far" in line for line in lines)
 
 
-def test_quarantine_is_explained_as_source_of_the_mode() -> None:
+def test_a_quarantine_is_listed_with_its_line_as_source_of_the_mode() -> None:
     text = "topics:\n  - match: orders\n    quarantine: dead\n"
-    lines = [" ".join(line.split()) for line in explain("orders", load_config_text(SMALLEST + text))]
+    lines = [" ".join(line.split()) for line in explain("orders", load_text(SMALLEST + text))]
 
     assert "quarantine dead (c.yaml:5, topics[0].quarantine)" in lines
     assert "mode quarantine (c.yaml:5, topics[0].quarantine)" in lines
@@ -110,7 +110,7 @@ def test_quarantine_is_explained_as_source_of_the_mode() -> None:
 
 def test_a_quarantine_overrides_unchecked_defaults() -> None:
     text = "defaults: {checks: none}\ntopics:\n  - match: orders\n    quarantine: dead\n"
-    lines = [" ".join(line.split()) for line in explain("orders", load_config_text(SMALLEST + text))]
+    lines = [" ".join(line.split()) for line in explain("orders", load_text(SMALLEST + text))]
 
     assert "checks all (c.yaml:6, topics[0].quarantine)" in lines
     assert not any("forwarded unvalidated" in line for line in lines)

@@ -3,18 +3,18 @@
 import pytest
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 
 OURS = HostPort("proxy", 19101)
 
 
 @pytest.fixture
-def address_book() -> BrokerAddressBook:
-    return BrokerAddressBook({1: HostPort("configured", 9092)}, lambda _: OURS)
+def address_book() -> AddressBook:
+    return AddressBook({1: HostPort("configured", 9092)}, lambda _: OURS)
 
 
 @pytest.mark.parametrize("host", ["b-1.kafka.test", "10.0.0.1", "fe80::1", "b.kafka.test.", "under_score", "a" * 63])
-def test_a_valid_broker_address_is_learned_and_replaced(host: str, address_book: BrokerAddressBook) -> None:
+def test_a_valid_broker_address_is_learned_and_replaced(host: str, address_book: AddressBook) -> None:
     assert address_book.advertise(7, host, 9092) == OURS
     assert address_book.upstream_of(7) == HostPort(host, 9092)
 
@@ -38,14 +38,14 @@ def test_a_valid_broker_address_is_learned_and_replaced(host: str, address_book:
         ("host", 2**31 - 1),
     ],
 )
-def test_broker_with_invalid_address_gets_no_listener(host: str, port: int, address_book: BrokerAddressBook) -> None:
+def test_a_broker_with_an_impossible_address_gets_no_listener(host: str, port: int, address_book: AddressBook) -> None:
     assert address_book.advertise(7, host, port) is None
     assert address_book.advertise(1, host, port) is None
     assert address_book.node_ids == [1]
     assert address_book.upstream_of(1) == HostPort("configured", 9092)
 
 
-def test_invalid_broker_ids_and_brokers_beyond_limit_are_not_learned(address_book: BrokerAddressBook) -> None:
+def test_ids_that_no_broker_has_and_too_many_are_not_learnt(address_book: AddressBook) -> None:
     assert address_book.advertise(-2, "host", 9092) is None
     for node_id in range(5000):
         address_book.advertise(node_id, "host", 9092)
@@ -55,8 +55,8 @@ def test_invalid_broker_ids_and_brokers_beyond_limit_are_not_learned(address_boo
     assert address_book.upstream_of(1) == HostPort("moved", 9092)
 
 
-def test_broker_with_address_of_proxy_has_no_upstream_until_address_changes(
-    address_book: BrokerAddressBook,
+def test_a_broker_whose_address_is_our_own_listener_leads_nowhere_until_it_has_another(
+    address_book: AddressBook,
 ) -> None:
     address_book.advertise(7, OURS.host, OURS.port)
 
@@ -71,7 +71,7 @@ def test_broker_with_address_of_proxy_has_no_upstream_until_address_changes(
 
 def test_a_negative_broker_id_is_passed_to_the_listeners() -> None:
     offered: list[int] = []
-    address_book = BrokerAddressBook({}, offered.append)
+    address_book = AddressBook({}, offered.append)
 
     assert address_book.advertise(-7, "host", 9092) is None
     assert offered == [-7]

@@ -1,32 +1,27 @@
 """The proxy remembers the addresses that each client received."""
 
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.client_views import ClientViews
 
 EAST, WEST, OURS = HostPort("east", 1), HostPort("west", 1), HostPort("proxy", 1)
 
 
-def test_addresses_for_client_start_with_the_one_it_received() -> None:
-    book = BrokerAddressBook({}, lambda _: OURS)
+def test_a_client_gets_its_own_address_first_and_then_the_last_known() -> None:
+    book = AddressBook({}, lambda _: OURS)
     for client, address in (("a", EAST), ("b", WEST)):
         book.advertise(7, address.host, address.port)
-        book.record_received_addresses(client, [7])
+        book.learn_view(client, [7])
 
-    assert book.upstream_addresses_for(7, "a") == (EAST, WEST)
-    assert (
-        book.upstream_addresses_for(7, "b")
-        == book.upstream_addresses_for(7, "c")
-        == book.upstream_addresses_for(7, None)
-        == (WEST,)
-    )
-    assert book.upstream_addresses_for(8, "a") == ()
+    assert book.addresses_for(7, "a") == (EAST, WEST)
+    assert book.addresses_for(7, "b") == book.addresses_for(7, "c") == book.addresses_for(7, None) == (WEST,)
+    assert book.addresses_for(8, "a") == ()
 
     book.advertise(7, OURS.host, OURS.port)  # this would be a loop
-    assert book.upstream_addresses_for(7, "a") == ()
+    assert book.addresses_for(7, "a") == ()
 
 
-def test_clients_with_equal_addresses_share_one_view_and_oldest_are_evicted() -> None:
+def test_clients_of_an_ordinary_cluster_share_one_view_and_the_oldest_are_forgotten() -> None:
     views, cluster = ClientViews(), {node_id: HostPort(f"b-{node_id}", 9) for node_id in range(500)}
     for number in range(300):
         views.learn(f"c-{number}", dict(cluster))

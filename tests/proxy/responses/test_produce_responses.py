@@ -9,7 +9,7 @@ from sluicegate.protocol.messages.produce import PRODUCE_RESPONSE
 from sluicegate.protocol.messages.schema import Value
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.produce_response import walk_produce_response
-from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
+from sluicegate.proxy.responses.log_starts import LogStarts
 from sluicegate.proxy.responses.produce_responses import PartitionKey, StandInRequest
 from sluicegate.proxy.responses.rewriting import ResponseRewriter
 from sluicegate.validation.validated_request import Place, ValidatedRequest
@@ -23,18 +23,18 @@ GOOD, BAD = batch([Rec(NOW)]), batch([Rec(1)])
 TOO_OLD = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_TOO_OLD, "too old")
 
 
-def build_stand_in_request(
-    rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: RecentLogStartOffsets | None = None
+def stand_in_request(
+    rejected: dict[Place, Finding], *partitions: tuple[int, bytes], starts: LogStarts | None = None
 ) -> Any:
     """Return a validated request for topic `t`."""
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)]))
     request = walk_produce_request(frame, VERSION, 0, 100)
     accepted = {(0, p): Accepted(1, 0) for p in range(len(partitions)) if (0, p) not in rejected}
     validated = ValidatedRequest(accepted, rejected)
-    return StandInRequest(request, validated, starts if starts is not None else RecentLogStartOffsets(), NOW, _go_on)
+    return StandInRequest(request, validated, starts if starts is not None else LogStarts(), NOW, _go_on)
 
 
-def merge_broker_entries(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
+def client_entries(request: StandInRequest, *entries: tuple[int, int, int]) -> list[Value]:
     """Return the client's entries for these of the broker: (partition, code, log start offset)."""
     said = [
         {"index": index, "error_code": code, "base_offset": 5, "log_append_time_ms": -1, "log_start_offset": start}
@@ -51,10 +51,10 @@ def merge_broker_entries(request: StandInRequest, *entries: tuple[int, int, int]
 
 
 def test_the_proxys_verdict_replaces_the_brokers_corrupt_message_error() -> None:
-    request = build_stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
+    request = stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (1, BAD))
     request.learn_log_start(PartitionKey("t", 1), 7, NOW)
 
-    first, second = merge_broker_entries(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
+    first, second = client_entries(request, (0, 0, 3), (1, ErrorCode.CORRUPT_MESSAGE, -1))
 
     assert (first["error_code"], first["base_offset"]) == (0, 5)
     assert (second["error_code"], second["base_offset"], second["log_start_offset"]) == (32, -1, 7)
@@ -63,51 +63,51 @@ def test_the_proxys_verdict_replaces_the_brokers_corrupt_message_error() -> None
 
 @pytest.mark.parametrize("code", [3, 6, 19, 29, 48, 56, -1])
 def test_a_brokers_error_unrelated_to_contents_is_kept(code: int) -> None:
-    (entry,) = merge_broker_entries(build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
+    (entry,) = client_entries(stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, -1))
 
     assert (entry["error_code"], entry["error_message"]) == (code, None)
 
 
 @pytest.mark.parametrize("code", [0, 2, 4, 35, 87])
-def test_rejected_batch_gets_error_of_proxy_if_broker_accepts_it_or_blames_contents(code: int) -> None:
-    (entry,) = merge_broker_entries(build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
+def test_a_rejected_batch_stays_rejected_whatever_the_broker_responds(code: int) -> None:
+    (entry,) = client_entries(stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
 
     assert entry["error_code"] == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_log_start_is_requested_at_most_once_a_second() -> None:
-    starts = RecentLogStartOffsets()
-    first = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+def test_the_log_start_is_asked_for_once_a_second() -> None:
+    starts = LogStarts()
+    first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     first.learn_log_start(PartitionKey("t", 0), 7, NOW)
 
-    second = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
-    (entry,) = merge_broker_entries(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))
+    second = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
+    (entry,) = client_entries(second, (0, ErrorCode.CORRUPT_MESSAGE, -1))
 
     assert list(first.asked_log_starts) == [("t", 0)]
     assert list(second.asked_log_starts) == []
     assert entry["log_start_offset"] == 7
 
 
-def test_log_start_of_duplicate_partition_is_requested_once() -> None:
-    request = build_stand_in_request({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
+def test_the_log_start_of_a_partition_that_is_named_twice_is_asked_for_once() -> None:
+    request = stand_in_request({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
 
     assert list(request.asked_log_starts) == [("t", 0)]
 
 
-def create_log_starts(*partitions: int) -> RecentLogStartOffsets:
-    starts = RecentLogStartOffsets()
+def known_log_starts(*partitions: int) -> LogStarts:
+    starts = LogStarts()
     for partition in partitions:
         starts.learn("t", partition, 7, NOW)
     return starts
 
 
-def test_batch_is_rejected_without_broker_if_partition_was_recently_proven() -> None:
-    first = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=create_log_starts(0))
-    assert first.response_without_broker({}, 9, NOW) is None
-    asked = merge_broker_entries(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
+def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
+    first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
+    assert first.response_alone({}, 9, NOW) is None
+    asked = client_entries(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
     proven = dict.fromkeys(((partition_key, -1) for partition_key in first.proven_partitions), NOW)
 
-    alone = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=create_log_starts(0)).response_without_broker(
+    alone = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0)).response_alone(
         proven, 9, NOW + 999
     )
 
@@ -117,10 +117,10 @@ def test_batch_is_rejected_without_broker_if_partition_was_recently_proven() -> 
 
 
 @pytest.mark.parametrize("later_ms", [-1, 1000])
-def test_expired_proof_of_partition_is_not_reused(later_ms: int) -> None:
-    request = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=create_log_starts(0))
+def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
+    request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
-    assert request.response_without_broker({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
+    assert request.response_alone({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_expired_proof_of_partition_is_not_reused(later_ms: int) -> None:
         ({(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
     ],
 )
-def test_request_is_forwarded_if_broker_may_respond_differently(
+def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
     rejected: dict[Place, Finding], partitions: list[tuple[int, bytes]], acks: int
 ) -> None:
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)], acks))
@@ -143,40 +143,37 @@ def test_request_is_forwarded_if_broker_may_respond_differently(
     proven = {(PartitionKey("t", index), -1): NOW for index in (0, 1)}
 
     assert (
-        StandInRequest(request, validated, create_log_starts(0, 1), NOW, _go_on).response_without_broker(proven, 9, NOW)
-        is None
+        StandInRequest(request, validated, known_log_starts(0, 1), NOW, _go_on).response_alone(proven, 9, NOW) is None
     )
 
 
-def test_not_leader_error_does_not_mark_partition_as_proven() -> None:
-    request = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=create_log_starts(0))
+def test_a_not_leader_error_proves_no_partition() -> None:
+    request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
-    merge_broker_entries(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
+    client_entries(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
 
     assert request.proven_partitions == []
 
 
-def test_last_batch_of_duplicate_partition_determines_rejection() -> None:
-    superseded = build_stand_in_request({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
-    decisive = build_stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
-    against_rules = build_stand_in_request(
+def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
+    superseded = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
+    decisive = stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
+    against_rules = stand_in_request(
         {(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, (0, b""), (0, GOOD)
     )
 
-    assert not superseded.has_effective_rejection
-    assert merge_broker_entries(superseded, (0, 0, 0))[0]["error_code"] == 0
-    assert decisive.has_effective_rejection
-    assert against_rules.has_effective_rejection
+    assert not superseded.rejects_anything
+    assert client_entries(superseded, (0, 0, 0))[0]["error_code"] == 0
+    assert decisive.rejects_anything
+    assert against_rules.rejects_anything
 
 
-def test_request_rejected_as_a_whole_by_broker_keeps_broker_error_code() -> None:
+def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
     """A later head at which a broker fails before it checks the content of any partition."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)
     corrupt = Finding(ErrorCode.CORRUPT_MESSAGE, Reason.UNSUPPORTED_MAGIC)
-    made = StandInRequest(
-        request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), RecentLogStartOffsets(), NOW, _go_on
-    )
+    made = StandInRequest(request, ValidatedRequest({}, {(0, 0): corrupt, (0, 1): TOO_OLD}), LogStarts(), NOW, _go_on)
 
     assert made.stand_ins[0, 0].endswith(bytes(17))
     for codes, expected in (([2, 2], [2, 2]), ([3, 2], [3, 32])):

@@ -1,13 +1,8 @@
 """Topic names are learned from the cluster: known names, ids with their names, and unknown ids."""
 
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
-from sluicegate.proxy.responses.topic_names import (
-    MAX_REQUESTED_IDS,
-    TopicNames,
-    metadata_request_for_topic_ids,
-    names_in,
-)
-from tests.wire.cost import measure_cpu_seconds
+from sluicegate.proxy.responses.topic_names import MAX_REQUESTED_IDS, TopicNames, metadata_request, names_in
+from tests.wire.cost import cpu_seconds_of_call
 
 IDS = [bytes([n]) * 16 for n in range(1, 9)]
 NOW = 5_000_000
@@ -23,7 +18,7 @@ def test_only_topic_names_from_a_broker_are_known() -> None:
     assert dict(names.by_id) == {IDS[0]: "bills"}
 
 
-def test_invalid_topic_names_are_not_learned() -> None:
+def test_impossible_topic_names_are_not_learned() -> None:
     names = TopicNames()
     names.learn([(IDS[0], "a" * 250), (IDS[1], "a b"), (None, ""), (IDS[2], "..")])
 
@@ -51,7 +46,7 @@ def test_an_unknown_topic_id_is_requested_at_most_once_a_second() -> None:
     names = TopicNames()
     asked = names.missing([IDS[0], IDS[1], IDS[0]], NOW)
     names.learn([(IDS[1], "t")])
-    names.record_requested_ids(asked, NOW)
+    names.note_requested(asked, NOW)
 
     assert asked == IDS[:2]
     assert names.missing(IDS[:3], NOW + 999) == [IDS[2]]
@@ -68,14 +63,14 @@ def test_one_metadata_request_names_at_most_a_thousand_ids() -> None:
 def test_remembered_unknown_topic_ids_are_bounded() -> None:
     names = TopicNames()
     ids = [n.to_bytes(16, "big") for n in range(1, 60_001)]
-    names.record_requested_ids(ids, NOW)
+    names.note_requested(ids, NOW)
 
     assert names.missing(ids[-10_000:], NOW) == []
     assert names.missing(ids[:2], NOW) == ids[:2]
 
 
-def test_metadata_request_equals_schema_encoding() -> None:
-    frame = metadata_request_for_topic_ids(IDS, -1)
+def test_the_metadata_request_equals_that_of_the_schema() -> None:
+    frame = metadata_request(IDS, -1)
 
     body = METADATA_REQUEST.build(
         {"topics": [{"topic_id": i, "name": None} for i in IDS], "allow_auto_topic_creation": False}, 12
@@ -84,7 +79,7 @@ def test_metadata_request_equals_schema_encoding() -> None:
     assert METADATA_REQUEST.parse(frame[len(frame) - len(body) :], 12)["topics"][0]["name"] is None
 
 
-def build_metadata_response(count: int, code: int) -> bytearray:
+def metadata_response(count: int, code: int) -> bytearray:
     topics = [
         {"error_code": code, "name": None if code else f"t{n}", "topic_id": n.to_bytes(16, "big"), "partitions": []}
         for n in range(1, count + 1)
@@ -93,25 +88,23 @@ def build_metadata_response(count: int, code: int) -> bytearray:
 
 
 def test_the_names_of_existing_topics_are_read_from_the_response() -> None:
-    assert names_in(build_metadata_response(2, 0)) == [((1).to_bytes(16, "big"), "t1"), ((2).to_bytes(16, "big"), "t2")]
-    assert names_in(build_metadata_response(2, 100)) == []
+    assert names_in(metadata_response(2, 0)) == [((1).to_bytes(16, "big"), "t1"), ((2).to_bytes(16, "big"), "t2")]
+    assert names_in(metadata_response(2, 100)) == []
 
 
-def test_metadata_encoding_is_faster_than_construct_schema() -> None:
+def test_the_metadata_request_and_response_use_no_construct_schema() -> None:
     """construct takes about 15 us for each topic."""
-    frame = build_metadata_response(1000, 100)
-    by_construct = measure_cpu_seconds(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
+    frame = metadata_response(1000, 100)
+    by_construct = cpu_seconds_of_call(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
 
-    assert (
-        measure_cpu_seconds(lambda: (metadata_request_for_topic_ids(IDS * 125, -1), names_in(frame))) < by_construct / 2
-    )
+    assert cpu_seconds_of_call(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
 
 
-def test_requested_topic_ids_are_swept_after_one_second() -> None:
+def test_unknown_topic_ids_are_swept_after_a_second() -> None:
     names = TopicNames()
     ids = [bytes([number]) * 16 for number in range(5)]
-    names.record_requested_ids(ids[:3], now_ms=0)
-    names.record_requested_ids(ids[3:], now_ms=900)
+    names.note_requested(ids[:3], now_ms=0)
+    names.note_requested(ids[3:], now_ms=900)
 
     names.sweep(now_ms=1000)
 

@@ -6,7 +6,7 @@ SOURCE = '''
 import os, time
 from sluicegate.validation.rules.rule import Outage, Part
 
-class ControlledByValue:
+class Does:
     """What the value says: spin SECONDS of CPU time, take BYTES, die by SIGNAL, sleep SECONDS, or nothing."""
     parts = Part.VALUE
     is_slow = True
@@ -43,4 +43,4 @@ def install_slow_rules(folder: Path) -> None:
     info = folder / "slow_rules_of_a_test-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-rules-of-a-test\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[sluicegate.rules]\ndoes = slow_rules_of_a_test:ControlledByValue\n")
+    (info / "entry_points.txt").write_text("[sluicegate.rules]\ndoes = slow_rules_of_a_test:Does\n")

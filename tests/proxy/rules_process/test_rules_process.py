@@ -16,13 +16,13 @@ import pytest
 
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, RulesOperation, Specification, fields_of
 from sluicegate.proxy.rules_process.reports import EvaluationOutcome
-from sluicegate.proxy.rules_process.rule_limits import EvaluationTooCostly, RuleLimits
+from sluicegate.proxy.rules_process.rule_limits import RuleLimits, TooCostly
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitNotAllowed
 from sluicegate.validation.rules.rule import Outage
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
 from tests.broker.eventually import eventually
-from tests.proxy.rules_process.processes import child_pids_of, is_process_alive
+from tests.proxy.rules_process.processes import children_of, is_alive
 from tests.proxy.rules_process.slow_rules import install_slow_rules
 from tests.validation.rules.records import record
 
@@ -34,7 +34,7 @@ CHAIN = {"$ref": "#/$defs/d0", "$defs": {**DEEP, "d28": {"type": "integer"}}}
 """Each definition refers twice to the next one, so that 2^28 paths reach a value."""
 
 
-class ReportRecorder:
+class RecordedReports:
     """Records what the rules process reports."""
 
     def __init__(self) -> None:
@@ -53,19 +53,21 @@ class ReportRecorder:
 
 
 @pytest.fixture
-def report_recorder() -> ReportRecorder:
-    return ReportRecorder()
+def recorded_reports() -> RecordedReports:
+    return RecordedReports()
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report_recorder: ReportRecorder) -> Iterator[RulesProcess]:
+def process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_reports: RecordedReports
+) -> Iterator[RulesProcess]:
     install_slow_rules(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), report_recorder)
+    made = RulesProcess(RuleLimits(SECONDS, MEMORY), WaitBudget(), recorded_reports)
     yield made
     pid = made.pid
     made.close()
-    assert pid is None or not is_process_alive(pid)
+    assert pid is None or not is_alive(pid)
 
 
 def schema_specification(kind: EvaluatorKind, text: Any) -> Specification:
@@ -76,21 +78,21 @@ def evaluate(process: RulesProcess, what: str) -> str | None:
     return process.ask(DOES, RulesOperation.FAULT, fields_of(record(what.encode())))
 
 
-class RequestContents:
+class ReadContents:
     """The data of a request."""
 
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
-def test_failed_evaluation_keeps_no_reference_to_request_contents(process: RulesProcess, what: str) -> None:
-    def evaluate_and_release_contents() -> "weakref.ref[RequestContents]":
-        contents = RequestContents()
-        with pytest.raises((EvaluationTooCostly, Outage, SchemaUnusable)):
+def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
+    def fail_with_contents() -> "weakref.ref[ReadContents]":
+        contents = ReadContents()
+        with pytest.raises((TooCostly, Outage, SchemaUnusable)):
             evaluate(process, what)
         return weakref.ref(contents)
 
     gc.disable()
     try:
-        contents = evaluate_and_release_contents()
+        contents = fail_with_contents()
         eventually(lambda: contents() is None, seconds=5)
     finally:
         gc.enable()
@@ -116,96 +118,98 @@ def test_the_rules_process_gives_the_same_results_as_inline_evaluation(process: 
 
 
 def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
-    process: RulesProcess, report_recorder: ReportRecorder
+    process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     chain = schema_specification(EvaluatorKind.JSON, CHAIN)
     began = time.process_time()
 
     for ask in (lambda: process.ask(chain, RulesOperation.FAULT, b"1"), lambda: evaluate(process, "spin 60")):
-        with pytest.raises((EvaluationTooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
+        with pytest.raises((TooCostly, SchemaUnusable), match=r"limits\.rule_cpu_seconds \(1 s"):
             ask()
         assert evaluate(process, "good") is None
 
     assert time.process_time() - began < SECONDS, "this process did no part of the work"
-    assert [how for _, how, _ in report_recorder.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
-    assert report_recorder.reasons == [], "this is not a crash"
+    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS] * 2
+    assert recorded_reports.reasons == [], "this is not a crash"
 
 
-def test_records_of_a_request_share_one_cpu_time_budget(process: RulesProcess) -> None:
+def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
     wait_budget = process._wait_budget
     evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
         for _ in range(2):
             evaluate(process, "spin 0.4")
-        with pytest.raises(EvaluationTooCostly):
+        with pytest.raises(TooCostly):
             evaluate(process, "spin 0.4")
-        with pytest.raises(EvaluationTooCostly):
+        with pytest.raises(TooCostly):
             evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, lock, "client"), lock:
         assert evaluate(process, "spin 0.4") is None, "another request has its own budget"
 
 
 @pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
-def test_catastrophic_backtracking_is_stopped_at_cpu_time_limit(process: RulesProcess, text: dict[str, Any]) -> None:
+def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
+    process: RulesProcess, text: dict[str, Any]
+) -> None:
     looking = schema_specification(EvaluatorKind.JSON, text)
 
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
-    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_cpu_seconds"):
+    with pytest.raises(TooCostly, match=r"limits\.rule_cpu_seconds"):
         process.ask(looking, RulesOperation.FAULT, b'"' + b"a" * 60 + b'b"')
     assert evaluate(process, "good") is None
 
 
-def test_evaluation_exceeding_memory_limit_is_too_costly(
-    process: RulesProcess, report_recorder: ReportRecorder
+def test_an_evaluation_that_exceeds_the_memory_is_too_costly(
+    process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
     for much in (MEMORY, 1 << 40):
-        with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes"):
+        with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
             evaluate(process, f"take {much}")
         assert evaluate(process, "good") is None
-    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes"):
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes"):
         process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, bytes(3 * MEMORY))
     assert evaluate(process, "good") is None
-    assert {how for _, how, _ in report_recorder.exhausted} == {EvaluationOutcome.OVER_MEMORY}
+    assert {how for _, how, _ in recorded_reports.exhausted} == {EvaluationOutcome.OVER_MEMORY}
 
 
 def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess) -> None:
     patterns = {"properties": {f"p{i}": {"pattern": f"^(a|b|c{i}){{1,400}}x*$"} for i in range(1500)}}
-    with pytest.raises(EvaluationTooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
+    with pytest.raises(TooCostly, match=r"limits\.rule_memory_bytes|limits\.rule_cpu_seconds"):
         process.compile(schema_specification(EvaluatorKind.JSON, patterns))
     assert evaluate(process, "good") is None
 
 
-def test_process_is_replaced_before_leaked_memory_exhausts_it(
-    process: RulesProcess, report_recorder: ReportRecorder
+def test_memory_left_by_requests_does_not_exhaust_the_process(
+    process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     pids = set()
     for _ in range(20):
         assert evaluate(process, f"keep {MEMORY // 8}") is None
         pids.add(evaluate(process, "pid"))
     assert len(pids) > 2, "the process was replaced before the memory was exhausted"
-    assert (report_recorder.exhausted, report_recorder.reasons) == ([], [])
+    assert (recorded_reports.exhausted, recorded_reports.reasons) == ([], [])
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
-def test_crashed_or_killed_process_is_reported_as_outage_and_replaced(
-    process: RulesProcess, report_recorder: ReportRecorder, ended_by: signal.Signals
+def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
+    process: RulesProcess, recorded_reports: RecordedReports, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
         evaluate(process, f"die {ended_by.value}")
 
     assert evaluate(process, "good") is None
-    assert len(report_recorder.reasons) == 1
-    assert report_recorder.exhausted == []
-    assert EvaluationOutcome.OUTAGE in report_recorder.ended
+    assert len(recorded_reports.reasons) == 1
+    assert recorded_reports.exhausted == []
+    assert EvaluationOutcome.OUTAGE in recorded_reports.ended
 
 
-def test_evaluator_killed_by_another_process_is_replaced(process: RulesProcess) -> None:
+def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(evaluate, process, "sleep 60")
-        eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
+        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
-        os.kill(child_pids_of(process.pid)[0], signal.SIGKILL)
+        os.kill(children_of(process.pid)[0], signal.SIGKILL)
         with pytest.raises(Outage, match="SIGKILL"):
             asked.result()
     assert evaluate(process, "good") is None
@@ -213,22 +217,22 @@ def test_evaluator_killed_by_another_process_is_replaced(process: RulesProcess) 
 
 @pytest.mark.parametrize("victim", ["host", "evaluator"])
 def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outage(
-    process: RulesProcess, report_recorder: ReportRecorder, victim: str
+    process: RulesProcess, recorded_reports: RecordedReports, victim: str
 ) -> None:
     assert evaluate(process, "good") is None
     assert process.pid is not None
-    before, evaluator = process.pid, child_pids_of(process.pid)[0]
+    before, evaluator = process.pid, children_of(process.pid)[0]
 
     os.kill(before if victim == "host" else evaluator, signal.SIGKILL)
 
-    eventually(lambda: report_recorder.reasons == ["it was ended by SIGKILL"], 30, "a report")
+    eventually(lambda: recorded_reports.reasons == ["it was ended by SIGKILL"], 30, "a report")
     assert evaluate(process, "good") is None
     assert process.pid not in (None, before)
-    assert EvaluationOutcome.OUTAGE not in report_recorder.ended
-    assert not is_process_alive(evaluator)
+    assert EvaluationOutcome.OUTAGE not in recorded_reports.ended
+    assert not is_alive(evaluator)
 
 
-def test_outages_and_errors_of_custom_rules_are_raised_as_exceptions(process: RulesProcess) -> None:
+def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         evaluate(process, "out")
     with pytest.raises(SchemaUnusable, match=r"failed \(ValueError at slow_rules_of_a_test") as raised:
@@ -236,7 +240,7 @@ def test_outages_and_errors_of_custom_rules_are_raised_as_exceptions(process: Ru
     assert "secret" not in str(raised.value)
 
 
-def test_compile_rejects_invalid_schema(process: RulesProcess) -> None:
+def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="the JSON Schema cannot be used"):
         process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
     response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
@@ -244,7 +248,9 @@ def test_compile_rejects_invalid_schema(process: RulesProcess) -> None:
 
 
 @pytest.mark.long
-def test_cpu_time_limit_is_independent_of_machine_speed(process: RulesProcess, report_recorder: ReportRecorder) -> None:
+def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
+    process: RulesProcess, recorded_reports: RecordedReports
+) -> None:
     """The process runs for a tenth of the time, so 0.4 s of CPU time take 4 s, which is not too costly."""
     assert process.pid is None
     evaluate(process, "good")
@@ -252,7 +258,7 @@ def test_cpu_time_limit_is_independent_of_machine_speed(process: RulesProcess, r
     slowed = threading.Event()
     ends = threading.Event()
 
-    def throttle_process(group: int) -> None:
+    def slow_down(group: int) -> None:
         while not ends.is_set():
             os.killpg(group, signal.SIGSTOP)
             slowed.set()
@@ -260,19 +266,19 @@ def test_cpu_time_limit_is_independent_of_machine_speed(process: RulesProcess, r
             os.killpg(group, signal.SIGCONT)
             ends.wait(0.005)
 
-    slowing = threading.Thread(target=throttle_process, args=(process.pid,))
+    slowing = threading.Thread(target=slow_down, args=(process.pid,))
     slowing.start()
     try:
         slowed.wait()
         began = time.monotonic()
         assert evaluate(process, "spin 0.4") is None
         assert time.monotonic() - began > 2 * SECONDS, "the process was slowed down"
-        with pytest.raises(EvaluationTooCostly):
+        with pytest.raises(TooCostly):
             evaluate(process, "spin 60")
     finally:
         ends.set()
         slowing.join()
-    assert [how for _, how, _ in report_recorder.exhausted] == [EvaluationOutcome.OVER_SECONDS]
+    assert [how for _, how, _ in recorded_reports.exhausted] == [EvaluationOutcome.OVER_SECONDS]
 
 
 def test_a_client_that_exhausts_its_budget_is_served_after_others(process: RulesProcess) -> None:
@@ -281,21 +287,21 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     evaluate(process, "good")
     order: list[str] = []
 
-    def evaluate_as_client(client: str, what: str, times: int) -> None:
+    def ask_as_client(client: str, what: str, times: int) -> None:
         with (lock := threading.Lock()), wait_budget.limit_waiting(2.0, lock, client):
             for _ in range(times):
                 try:
                     evaluate(process, what)
-                except (EvaluationTooCostly, Outage):
+                except (TooCostly, Outage):
                     order.append(client)
                     return
                 order.append(client)
 
-    greedy = [threading.Thread(target=evaluate_as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
+    greedy = [threading.Thread(target=ask_as_client, args=("greedy", "spin 60", 1)) for _ in range(8)]
     for thread in greedy:
         thread.start()
     eventually(lambda: process._thread.waiting == 7, 60, "all in line")
-    honest = threading.Thread(target=evaluate_as_client, args=("honest", "good", 20))
+    honest = threading.Thread(target=ask_as_client, args=("honest", "good", 20))
     honest.start()
     honest.join()
     process.close()
@@ -306,29 +312,29 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     assert order[order.index("honest") :][:20] == ["honest"] * 20
 
 
-def test_evaluation_is_deferred_in_thread_that_may_not_block(process: RulesProcess) -> None:
-    with process._wait_budget.forbid_waiting(), pytest.raises(WaitNotAllowed):
+def test_an_evaluation_in_a_thread_that_may_not_wait_is_deferred(process: RulesProcess) -> None:
+    with process._wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         evaluate(process, "good")
 
 
-def test_close_stops_running_evaluations_and_all_processes(process: RulesProcess) -> None:
+def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProcess) -> None:
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(evaluate, process, "sleep 60") for _ in range(2)]
-        eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
+        eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
         assert process.pid is not None
-        pids = [process.pid, *child_pids_of(process.pid)]
+        pids = [process.pid, *children_of(process.pid)]
         process.close()
         for future in asked:
             with pytest.raises(Outage):
                 future.result()
-    eventually(lambda: not any(map(is_process_alive, pids)), 10, "no process is left")
+    eventually(lambda: not any(map(is_alive, pids)), 10, "no process is left")
     with pytest.raises(Outage):
         evaluate(process, "good")
 
 
 def test_a_prepared_rules_process_starts_before_the_first_evaluation(process: RulesProcess) -> None:
     process.prepare(frozenset({EvaluatorKind.JSON}))
-    eventually(lambda: process.pid is not None and len(child_pids_of(process.pid)) == 1, 60, "an evaluator")
+    eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
     pid = process.pid
     assert process.ask(schema_specification(EvaluatorKind.JSON, True), RulesOperation.FAULT, b"1") is None
     assert process.pid == pid

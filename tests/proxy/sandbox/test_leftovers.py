@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from sluicegate.proxy.sandbox.process import SandboxProcess
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.proxy_process import COMMAND
-from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, produce_record
+from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, send
 
 MANY_STARTS = 100 if os.environ.get("SLUICEGATE_THOROUGH") else 20
 CALLER = """
@@ -29,7 +29,7 @@ time.sleep(600)
 
 
 @pytest.fixture
-def policies_folder(tmp_path: Path) -> Path:
+def policies(tmp_path: Path) -> Path:
     folder = tmp_path / "policies"
     folder.mkdir()
     (folder / "sluicegate.yaml").write_text(POLICIES)
@@ -38,7 +38,7 @@ def policies_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder for temporary files."""
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -46,7 +46,7 @@ def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def is_running(pid: int) -> bool:
+def runs(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -54,7 +54,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def child_pids_of(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 
@@ -70,7 +70,7 @@ def listening_ports(pid: int) -> set[int]:
     return {int(line[1].rpartition(":")[2], 16) for line in listening}
 
 
-def is_port_free(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket() as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -81,33 +81,29 @@ def is_port_free(port: int) -> bool:
 
 
 @pytest.mark.parametrize("starts", [3, pytest.param(MANY_STARTS, marks=pytest.mark.long)])
-def test_repeated_sandbox_starts_leave_no_files_processes_or_ports(
-    starts: int, policies_folder: Path, temporary_folder: Path
-) -> None:
+def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, temporary: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     pids, ports, left = [], set(), []
     for _ in range(starts):
-        with SandboxProcess(policies_folder) as sandbox:
+        with SandboxProcess(policies) as sandbox:
             pid = sandbox.process.pid
-            pids += [pid, *child_pids_of(pid)]
+            pids += [pid, *children(pid)]
             listening = listening_ports(pid)
             assert len(listening) >= 4  # bootstrap, broker, report, mock cluster
             ports |= listening
-            produce_record(sandbox.bootstrap, "payments.tested", "key")
+            send(sandbox.bootstrap, "payments.tested", "key")
         assert sandbox.process.returncode == 0
-        left += list(temporary_folder.iterdir())
+        left += list(temporary.iterdir())
 
     assert left == []
-    assert [pid for pid in pids if is_running(pid)] == []
+    assert [pid for pid in pids if runs(pid)] == []
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
-    assert [port for port in ports if not is_port_free(port)] == []
+    assert [port for port in ports if not is_free(port)] == []
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_sandbox_prints_report_when_stopped_by_signal(
-    ending: signal.Signals, policies_folder: Path, temporary_folder: Path
-) -> None:
-    command = command_killed_with_parent([COMMAND, "sandbox", "--config", str(policies_folder)])
+def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policies: Path, temporary: Path) -> None:
+    command = killed_with_parent([COMMAND, "sandbox", "--config", str(policies)])
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -115,8 +111,8 @@ def test_sandbox_prints_report_when_stopped_by_signal(
         assert running.stdout is not None
         found = re.search(r"bootstrap\.servers=(\S+)", running.stdout.readline())
         assert found is not None
-        pids, ports = [running.pid, *child_pids_of(running.pid)], listening_ports(running.pid)
-        produce_record(found[1], "payments.eu", None)
+        pids, ports = [running.pid, *children(running.pid)], listening_ports(running.pid)
+        send(found[1], "payments.eu", None)
         os.killpg(running.pid, ending)  # as a terminal does for Ctrl-C
         output, errors = running.communicate(timeout=60)
     finally:
@@ -125,19 +121,19 @@ def test_sandbox_prints_report_when_stopped_by_signal(
 
     assert (running.returncode, errors) == (1, "")
     assert output.endswith("sluicegate sandbox: 0 records accepted, 1 violation failed the run\n")
-    assert [pid for pid in pids if is_running(pid)] == []
-    assert [port for port in ports if not is_port_free(port)] == []
-    assert list(temporary_folder.iterdir()) == []
+    assert [pid for pid in pids if runs(pid)] == []
+    assert [port for port in ports if not is_free(port)] == []
+    assert list(temporary.iterdir()) == []
 
 
-def test_killed_caller_leaves_no_files_processes_or_ports(policies_folder: Path, temporary_folder: Path) -> None:
-    caller = textwrap.dedent(CALLER.format(policies=str(policies_folder)))
+def test_nothing_is_left_if_the_caller_is_killed(policies: Path, temporary: Path) -> None:
+    caller = textwrap.dedent(CALLER.format(policies=str(policies)))
     with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         pid = int(running.stdout.readline())
-        pids, ports = [pid, *child_pids_of(pid)], listening_ports(pid)
+        pids, ports = [pid, *children(pid)], listening_ports(pid)
         running.kill()
 
-    eventually(lambda: not any(map(is_running, pids)), 60)
-    assert [port for port in ports if not is_port_free(port)] == []
-    assert list(temporary_folder.iterdir()) == []
+    eventually(lambda: not any(map(runs, pids)), 60)
+    assert [port for port in ports if not is_free(port)] == []
+    assert list(temporary.iterdir()) == []

@@ -22,34 +22,34 @@ def send(bootstrap, key, **more):
     return errors[0]
 
 
-def test_accepts_valid_record(sluicegate_bootstrap):
+def test_valid(sluicegate_bootstrap):
     assert send(sluicegate_bootstrap, "key") is None
 
 
-def test_fails_for_record_without_key(sluicegate_bootstrap):
+def test_without_key(sluicegate_bootstrap):
     send(sluicegate_bootstrap, None)
 
 
-def test_passes_without_fixture():
+def test_without_fixture():
     pass
 
 
-def test_fails_for_timestamp_in_nanoseconds(sluicegate_bootstrap):
+def test_in_nanoseconds(sluicegate_bootstrap):
     assert send(sluicegate_bootstrap, "key", timestamp=time.time_ns()) is None
 
 
 @pytest.mark.sluicegate_allow("payments=null_key")
-def test_passes_when_marker_allows_null_key(sluicegate_bootstrap):
+def test_error_handling(sluicegate_bootstrap):
     assert send(sluicegate_bootstrap, None).code() == KafkaError.INVALID_RECORD
 
 
-def test_accepts_valid_record_after_violations(sluicegate_bootstrap):
+def test_valid_again(sluicegate_bootstrap):
     assert send(sluicegate_bootstrap, "key") is None
 """
 
 
 @pytest.fixture
-def pytest_project(tmp_path: Path) -> Path:
+def project(tmp_path: Path) -> Path:
     (tmp_path / "sluicegate.yaml").write_text(
         "defaults: {message.timestamp.after.max.ms: 1h}\ntopics: [{match: payments, cleanup.policy: compact}]\n"
     )
@@ -67,8 +67,8 @@ def run_pytest(folder: Path, settings: str, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_a_violation_fails_the_test_that_sent_it(pytest_project: Path) -> None:
-    status, output = run_pytest(pytest_project, "sluicegate_config = sluicegate.yaml\n")
+def test_a_violation_fails_the_test_that_sent_it(project: Path) -> None:
+    status, output = run_pytest(project, "sluicegate_config = sluicegate.yaml\n")
 
     assert status == 1, output
     outcomes = {
@@ -77,35 +77,33 @@ def test_a_violation_fails_the_test_that_sent_it(pytest_project: Path) -> None:
         if line.startswith(("PASSED", "FAILED", "ERROR"))
     }
     assert outcomes == {
-        "test_accepts_valid_record": "PASSED",
-        "test_fails_for_record_without_key": "FAILED",
-        "test_passes_without_fixture": "PASSED",
-        "test_fails_for_timestamp_in_nanoseconds": "FAILED",
-        "test_passes_when_marker_allows_null_key": "PASSED",
-        "test_accepts_valid_record_after_violations": "PASSED",
+        "test_valid": "PASSED",
+        "test_without_key": "FAILED",
+        "test_without_fixture": "PASSED",
+        "test_in_nanoseconds": "FAILED",
+        "test_error_handling": "PASSED",
+        "test_valid_again": "PASSED",
     }, output
     assert "sluicegate rejected records of this test:\npayments: null_key (rejected: 1 batch, 1 bad record)" in output
     assert 'key null, value "a value": null_key' in output
     assert "looks like nanoseconds" in output  # in addition to the failed assertion
 
 
-def test_command_line_options_allow_violations(pytest_project: Path) -> None:
+def test_options_of_the_command_line_allow_violations(project: Path) -> None:
     allowed = [f"--sluicegate-allow=payments={code}" for code in ("null_key", "timestamp_in_future")]
 
-    status, output = run_pytest(
-        pytest_project, "", "--sluicegate-config=sluicegate.yaml", *allowed, "-k", "without_key"
-    )
+    status, output = run_pytest(project, "", "--sluicegate-config=sluicegate.yaml", *allowed, "-k", "without_key")
 
     assert status == 0, output
 
 
-def test_missing_configuration_fails_with_name_of_required_setting(pytest_project: Path) -> None:
-    status, output = run_pytest(pytest_project, "", "-k", "test_accepts_valid_record_after_violations")
+def test_without_a_configuration_the_test_explains_what_to_set(project: Path) -> None:
+    status, output = run_pytest(project, "", "-k", "test_valid_again")
 
     assert status == 1
     assert "set sluicegate_config in the configuration of pytest, or give --sluicegate-config" in output
 
 
-def test_plugin_starts_no_sandbox_if_fixture_is_unused(pytest_project: Path) -> None:
-    status, output = run_pytest(pytest_project, "", "-k", "without_fixture")
+def test_a_project_without_the_fixture_starts_nothing(project: Path) -> None:
+    status, output = run_pytest(project, "", "-k", "without_fixture")
     assert status == 0, output

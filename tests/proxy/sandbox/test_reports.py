@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from sluicegate.proxy.sandbox.report_files import junit, sarif
-from sluicegate.proxy.sandbox.report_lines import format_lines, github_annotations
-from sluicegate.proxy.sandbox.violations import ViolationList, parse_allowance
-from tests.proxy.reporting.events.test_violation_writer import build_violation_event
+from sluicegate.proxy.sandbox.report_lines import annotations_of, lines_of
+from sluicegate.proxy.sandbox.violations import ViolationList, allowance_of
+from tests.proxy.reporting.events.test_violation_writer import one_violation
 
 HOSTILE = "a\x1b[2J\n::error::b%0A,:"
 # The properties that GitHub's code scanning requires for a rule (GH2012 of Microsoft's validator, sarif-multitool 5.7).
@@ -53,14 +53,14 @@ SARIF = {
 @pytest.fixture
 def violations() -> ViolationList:
     """Return two rejected batches of one client, one of a hostile client, and an allowed one."""
-    found = ViolationList([parse_allowance("allowed=timestamp_in_future")])
+    found = ViolationList([allowance_of("allowed=timestamp_in_future")])
     for client, topic in (("checkout", "payments"), ("checkout", "payments"), (HOSTILE, "t"), ("c", "allowed")):
-        found.write(build_violation_event(client_id=client, topic=topic))
+        found.write(one_violation(client_id=client, topic=topic))
     return found
 
 
-def test_report_lines_show_client_record_reason_and_fix(violations: ViolationList) -> None:
-    lines = list(format_lines(violations, accepted_records=7))
+def test_lines_name_client_record_reason_and_fix(violations: ViolationList) -> None:
+    lines = list(lines_of(violations, accepted_records=7))
 
     assert lines[0] == "payments: timestamp_in_future (rejected: 2 batches, 2 bad records)"
     assert lines[1] == "  client   checkout"
@@ -74,13 +74,13 @@ def test_report_lines_show_client_record_reason_and_fix(violations: ViolationLis
     )
 
 
-def test_run_without_violations_is_reported_in_one_line() -> None:
-    (line,) = format_lines(ViolationList(), accepted_records=1)
+def test_a_run_without_violations_is_one_line() -> None:
+    (line,) = lines_of(ViolationList(), accepted_records=1)
     assert line == "sluicegate sandbox: 1 record accepted, no violation failed the run"
 
 
-def test_github_annotations_are_one_escaped_line_per_failing_group(violations: ViolationList) -> None:
-    annotations = list(github_annotations(violations))
+def test_annotations_are_one_escaped_line_for_each_group_that_fails(violations: ViolationList) -> None:
+    annotations = list(annotations_of(violations))
 
     assert len(annotations) == 2
     for annotation in annotations:
@@ -91,7 +91,7 @@ def test_github_annotations_are_one_escaped_line_per_failing_group(violations: V
     assert "::error::b%250A" in annotations[1]
 
 
-def test_junit_has_one_failure_per_failing_group(violations: ViolationList) -> None:
+def test_junit_has_a_failure_for_each_group_that_fails(violations: ViolationList) -> None:
     root = Xml.fromstring(junit(violations))
 
     (suite,) = root
@@ -109,7 +109,7 @@ def test_junit_without_violations_has_one_passed_case() -> None:
     assert (suite.attrib["tests"], suite.attrib["failures"], len(suite)) == ("1", "0", 1)
 
 
-def test_sarif_results_are_located_at_the_violated_policy(violations: ViolationList, tmp_path: Path) -> None:
+def test_sarif_has_a_result_at_the_policy(violations: ViolationList, tmp_path: Path) -> None:
     log = json.loads(sarif(violations, tmp_path / "sluicegate.yaml"))
 
     jsonschema.validate(log, SARIF)

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.proxy.sandbox.process import SandboxFailed, SandboxProcess
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import COMMAND
@@ -32,7 +32,7 @@ cases:
 
 
 @pytest.fixture
-def policies_folder(tmp_path: Path) -> Path:
+def policies(tmp_path: Path) -> Path:
     folder = tmp_path / "policies"
     folder.mkdir()
     (folder / "sluicegate.yaml").write_text(POLICIES)
@@ -41,12 +41,12 @@ def policies_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sandbox(policies_folder: Path) -> Iterator[SandboxProcess]:
-    with SandboxProcess(policies_folder, topics=["more,other", "third"]) as process:
+def sandbox(policies: Path) -> Iterator[SandboxProcess]:
+    with SandboxProcess(policies, topics=["more,other", "third"]) as process:
         yield process
 
 
-def produce_record(bootstrap: str, topic: str, key: str | None, timestamp: int = 0) -> str | None:
+def send(bootstrap: str, topic: str, key: str | None, timestamp: int = 0) -> str | None:
     """Send one record, and return the code of the error."""
     errors: list[str | None] = []
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "checkout", "log_level": 0})
@@ -62,9 +62,9 @@ def produce_record(bootstrap: str, topic: str, key: str | None, timestamp: int =
 
 
 def test_a_rejected_batch_is_reported_with_client_record_reason_and_fix(sandbox: SandboxProcess) -> None:
-    assert produce_record(sandbox.bootstrap, "payments.eu", "key") is None
-    assert produce_record(sandbox.bootstrap, "payments.eu", None) == "INVALID_RECORD"
-    assert produce_record(sandbox.bootstrap, "other", "key", timestamp=time.time_ns()) == "INVALID_TIMESTAMP"
+    assert send(sandbox.bootstrap, "payments.eu", "key") is None
+    assert send(sandbox.bootstrap, "payments.eu", None) == "INVALID_RECORD"
+    assert send(sandbox.bootstrap, "other", "key", timestamp=time.time_ns()) == "INVALID_TIMESTAMP"
 
     report = sandbox.report()
     assert (report["accepted_records"], report["count"], report["failures"]) == (1, 2, 2)
@@ -83,10 +83,10 @@ def test_a_rejected_batch_is_reported_with_client_record_reason_and_fix(sandbox:
     assert output.endswith("sluicegate sandbox: 1 record accepted, 2 violations failed the run\n")
 
 
-def test_observed_and_allowed_violations_do_not_fail_the_run(policies_folder: Path) -> None:
-    with SandboxProcess(policies_folder, allow=["payments*=null_key"]) as sandbox:
-        assert produce_record(sandbox.bootstrap, "watched", None) is None
-        assert produce_record(sandbox.bootstrap, "payments", None) == "INVALID_RECORD"
+def test_observed_and_allowed_violations_do_not_fail_the_run(policies: Path) -> None:
+    with SandboxProcess(policies, allow=["payments*=null_key"]) as sandbox:
+        assert send(sandbox.bootstrap, "watched", None) is None
+        assert send(sandbox.bootstrap, "payments", None) == "INVALID_RECORD"
         output = sandbox.stop()
 
     assert sandbox.process.returncode == 0
@@ -94,12 +94,12 @@ def test_observed_and_allowed_violations_do_not_fail_the_run(policies_folder: Pa
     assert "payments: null_key (allowed: " in output
 
 
-def test_sandbox_creates_topics_of_test_cases_and_of_topics_option(sandbox: SandboxProcess) -> None:
+def test_topics_of_test_cases_and_of_the_option_exist(sandbox: SandboxProcess) -> None:
     topics = AdminClient({"bootstrap.servers": sandbox.bootstrap}).list_topics(timeout=60).topics
     assert set(topics) == {"payments.tested", "more", "other", "third"}
 
 
-def test_creating_a_topic_in_the_mock_cluster_fails_with_advice(sandbox: SandboxProcess) -> None:
+def test_creating_a_topic_in_the_mock_cluster_is_an_error_with_advice(sandbox: SandboxProcess) -> None:
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
     with pytest.raises(KafkaException, match=r"--upstream HOST:PORT"):
         admin.create_topics([NewTopic("new", 1, 1)])["new"].result(60)
@@ -116,19 +116,19 @@ def test_a_transaction_and_a_consumer_group_work_on_the_mock_cluster(sandbox: Sa
     try:
         values: list[bytes] = []
 
-        def has_received_message() -> bool:
+        def has_come() -> bool:
             message = consumer.poll(0.2)
             if message is not None and message.error() is None:
                 values.append(message.value())
             return bool(values)
 
-        eventually(has_received_message, 60)
+        eventually(has_come, 60)
     finally:
         consumer.close()
     assert values == [b"in a transaction"]
 
 
-def test_report_endpoint_rejects_query_that_is_not_a_number(sandbox: SandboxProcess) -> None:
+def test_a_query_that_is_no_number_is_an_error(sandbox: SandboxProcess) -> None:
     for query in ("after=x", "after=-1", "after=" + "9" * 30):
         with pytest.raises(HTTPError) as error:
             urlopen(f"{sandbox._report}?{query}")
@@ -136,17 +136,17 @@ def test_report_endpoint_rejects_query_that_is_not_a_number(sandbox: SandboxProc
             assert error.value.code == 400
 
 
-def test_writes_report_files_and_annotations_and_listens_on_given_ports(policies_folder: Path, tmp_path: Path) -> None:
+def test_files_annotations_and_fixed_ports_for_ci(policies: Path, tmp_path: Path) -> None:
     first = free_ports(4)
     files = ["--junit", str(tmp_path / "junit.xml"), "--sarif", str(tmp_path / "log.sarif"), "--github"]
-    command = [COMMAND, "sandbox", "--config", str(policies_folder), "--listen", f"127.0.0.1:{first}", *files]
-    with subprocess.Popen(command_killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
+    command = [COMMAND, "sandbox", "--config", str(policies), "--listen", f"127.0.0.1:{first}", *files]
+    with subprocess.Popen(killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         ready = running.stdout.readline()
         assert ready == (
             f"sluicegate sandbox: bootstrap.servers=127.0.0.1:{first} report=http://127.0.0.1:{first + 1}/report\n"
         )
-        produce_record(f"127.0.0.1:{first}", "payments", None)
+        send(f"127.0.0.1:{first}", "payments", None)
         running.send_signal(signal.SIGTERM)
         output = running.stdout.read()
 
@@ -166,8 +166,8 @@ def test_writes_report_files_and_annotations_and_listens_on_given_ports(policies
         (["--config", "policies", "--topics", "a/b"], "--topics: no topic can be named a/b"),
     ],
 )
-def test_invalid_argument_is_reported_in_one_line_with_exit_status_2(
-    arguments: list[str], words: str, policies_folder: Path, tmp_path: Path
+def test_a_mistake_is_one_line_and_exit_status_2(
+    arguments: list[str], words: str, policies: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
         [COMMAND, "sandbox", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
@@ -177,11 +177,11 @@ def test_invalid_argument_is_reported_in_one_line_with_exit_status_2(
     assert words in done.stderr
 
 
-def test_sandbox_that_fails_to_start_reports_the_reason(tmp_path: Path) -> None:
+def test_a_sandbox_that_does_not_start_gives_its_reason(tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match=r"the folder has no sluicegate\.yaml"):
         SandboxProcess(tmp_path)
 
 
-def test_unreachable_upstream_is_reported_with_its_address(policies_folder: Path) -> None:
+def test_an_upstream_without_a_broker_is_one_line(policies: Path) -> None:
     with pytest.raises(SandboxFailed, match=r"--upstream 127\.0\.0\.1:1: no broker responds within 10 s: "):
-        SandboxProcess(policies_folder, upstream=["127.0.0.1:1"])
+        SandboxProcess(policies, upstream=["127.0.0.1:1"])

@@ -11,12 +11,12 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluicegate.proxy.sandbox.process import SandboxProcess
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.kafka import Kafka
 from tests.broker.proxy_process import COMMAND
 from tests.oracle.kafka_java import KAFKA_NEW
-from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, produce_record
+from tests.proxy.sandbox.test_sandbox import CASES, POLICIES, send
 
 pytestmark = pytest.mark.long
 
@@ -31,7 +31,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 @pytest.fixture
-def policies_folder(tmp_path: Path) -> Path:
+def policies(tmp_path: Path) -> Path:
     folder = tmp_path / "policies"
     folder.mkdir()
     (folder / "sluicegate.yaml").write_text(POLICIES)
@@ -39,14 +39,14 @@ def policies_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def consume_in_new_group(bootstrap: str, topic: str, protocol: str, count: int) -> list[bytes]:
+def read_in_group(bootstrap: str, topic: str, protocol: str, count: int) -> list[bytes]:
     """Return the values that a consumer of a new group reads, after committing them."""
     settings = {"bootstrap.servers": bootstrap, "group.id": f"{topic}-{protocol}", "group.protocol": protocol}
     consumer = Consumer(settings | {"auto.offset.reset": "earliest", "enable.auto.commit": False})
     consumer.subscribe([topic])
     values: list[bytes] = []
 
-    def has_received_all_messages() -> bool:
+    def have_come() -> bool:
         message = consumer.poll(0.5)
         if message is not None:
             assert message.error() is None, message.error()
@@ -54,17 +54,15 @@ def consume_in_new_group(bootstrap: str, topic: str, protocol: str, count: int) 
         return len(values) >= count
 
     try:
-        eventually(has_received_all_messages, 120)
+        eventually(have_come, 120)
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
     return values
 
 
-def test_topics_transactions_and_consumer_groups_work_with_upstream_broker(
-    policies_folder: Path, broker: Kafka
-) -> None:
-    with SandboxProcess(policies_folder, upstream=[broker.bootstrap], topics=["more"]) as sandbox:
+def test_topics_transactions_and_groups_work_in_front_of_a_broker(policies: Path, broker: Kafka) -> None:
+    with SandboxProcess(policies, upstream=[broker.bootstrap], topics=["more"]) as sandbox:
         admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
         assert {"payments.tested", "more"} <= set(admin.list_topics(timeout=60).topics)
         admin.create_topics([NewTopic("new", 1, 1)])["new"].result(60)
@@ -77,7 +75,7 @@ def test_topics_transactions_and_consumer_groups_work_with_upstream_broker(
             assert producer.flush(60) == 0
             (producer.commit_transaction if is_committed else producer.abort_transaction)(60)
         for protocol in ("classic", "consumer"):
-            assert consume_in_new_group(sandbox.bootstrap, "new", protocol, 1) == [b"committed"]
+            assert read_in_group(sandbox.bootstrap, "new", protocol, 1) == [b"committed"]
         producer.begin_transaction()
         producer.produce("payments.tested", "without a key")
         producer.flush(60)
@@ -90,27 +88,24 @@ def test_topics_transactions_and_consumer_groups_work_with_upstream_broker(
     assert output.endswith("1 violation failed the run\n")
 
 
-def test_sandbox_starts_if_topics_already_exist(policies_folder: Path, broker: Kafka) -> None:
+def test_topics_that_exist_are_no_error(policies: Path, broker: Kafka) -> None:
     for _ in range(2):
-        with SandboxProcess(policies_folder, upstream=[broker.bootstrap], topics=["twice"]) as sandbox:
-            assert produce_record(sandbox.bootstrap, "payments.tested", "key") is None
+        with SandboxProcess(policies, upstream=[broker.bootstrap], topics=["twice"]) as sandbox:
+            assert send(sandbox.bootstrap, "payments.tested", "key") is None
         assert sandbox.process.returncode == 0
 
 
-def test_upstream_report_equals_mock_cluster_report(policies_folder: Path, broker: Kafka, tmp_path: Path) -> None:
+def test_the_report_equals_that_of_the_mock_cluster(policies: Path, broker: Kafka, tmp_path: Path) -> None:
     """Lines, JUnit, SARIF and annotations are equal, apart from times and generated values."""
-    reports = [
-        run_sandbox_and_read_reports(policies_folder, tmp_path, ["--upstream", broker.bootstrap]),
-        run_sandbox_and_read_reports(policies_folder, tmp_path, []),
-    ]
+    reports = [report_of(policies, tmp_path, ["--upstream", broker.bootstrap]), report_of(policies, tmp_path, [])]
     assert reports[0] == reports[1]
     assert "::error title=payments.tested%3A null_key (rejected%3A 1 batch%2C 1 bad record)::" in reports[0][0]
 
 
-def run_sandbox_and_read_reports(policies_folder: Path, folder: Path, options: list[str]) -> tuple[str, str, object]:
+def report_of(policies: Path, folder: Path, options: list[str]) -> tuple[str, str, object]:
     files = [f"--junit={folder / 'junit.xml'}", f"--sarif={folder / 'log.sarif'}", "--github"]
-    command = [COMMAND, "sandbox", "--config", str(policies_folder), *files, *options]
-    with subprocess.Popen(command_killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
+    command = [COMMAND, "sandbox", "--config", str(policies), *files, *options]
+    with subprocess.Popen(killed_with_parent(command), stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         found = re.search(r"bootstrap\.servers=(\S+)", running.stdout.readline())
         assert found is not None
@@ -121,9 +116,9 @@ def run_sandbox_and_read_reports(policies_folder: Path, folder: Path, options: l
         running.terminate()
         output = running.stdout.read()
     assert running.returncode == 1, output
-    log = json.loads(mask_timestamps((folder / "log.sarif").read_text()))
-    return mask_timestamps(output), mask_timestamps((folder / "junit.xml").read_text()), log
+    log = json.loads(without_times((folder / "log.sarif").read_text()))
+    return without_times(output), without_times((folder / "junit.xml").read_text()), log
 
 
-def mask_timestamps(text: str) -> str:
+def without_times(text: str) -> str:
     return re.sub(r"\d{13}", "TIME", text)

@@ -4,17 +4,17 @@ import pytest
 
 from sluicegate.proxy.reporting.events.reasons_reference import ENTRIES
 from sluicegate.proxy.sandbox.violations import (
-    InvalidAllowance,
+    BadAllowance,
     Violation,
     ViolationList,
-    group_violations,
-    parse_allowance,
-    parse_allowances,
+    allowance_of,
+    allowances,
+    grouped,
 )
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.verdict import Reason
-from tests.config.reading import SMALLEST, load_config_text
-from tests.proxy.reporting.events.test_violation_writer import REHEARSAL, build_violation_event
+from tests.config.reading import SMALLEST, load_text
+from tests.proxy.reporting.events.test_violation_writer import REHEARSAL, one_violation
 
 RULES = SMALLEST + "topics: [{match: a, rules: [{name: keyed, key: {required: true}}]}]"
 
@@ -30,13 +30,13 @@ RULES = SMALLEST + "topics: [{match: a, rules: [{name: keyed, key: {required: tr
 def test_a_violation_fails_the_run_if_its_batch_is_rejected(mode: Mode, fails: bool) -> None:
     violations = ViolationList()
 
-    violations.write(build_violation_event()._replace(mode=mode))
+    violations.write(one_violation()._replace(mode=mode))
 
     (found,) = violations.listed()
     assert (found.fails, violations.failures, violations.count) == (fails, int(fails), 1)
 
 
-def test_violation_of_rehearsed_bound_is_not_listed() -> None:
+def test_a_rehearsed_bound_is_not_listed() -> None:
     violations = ViolationList()
     violations.write(REHEARSAL)
     assert (violations.listed(), violations.count) == ([], 0)
@@ -52,18 +52,18 @@ def test_violation_of_rehearsed_bound_is_not_listed() -> None:
     ],
 )
 def test_an_allowed_violation_is_listed_and_does_not_fail_the_run(allowed: str, topic: str, is_allowed: bool) -> None:
-    violations = ViolationList([parse_allowance(allowed)])
+    violations = ViolationList([allowance_of(allowed)])
 
-    violations.write(build_violation_event(topic=topic))
+    violations.write(one_violation(topic=topic))
 
     (found,) = violations.listed()
     assert (found.is_allowed, violations.failures) == (is_allowed, int(not is_allowed))
 
 
-def test_violation_code_of_a_rule_is_the_rule_name() -> None:
-    violations = ViolationList([parse_allowance("t=keyed")])
+def test_the_code_of_a_violated_rule_is_the_name_of_the_rule() -> None:
+    violations = ViolationList([allowance_of("t=keyed")])
 
-    violations.write(build_violation_event()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1),)))
+    violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1),)))
 
     (found,) = violations.listed()
     assert (found.code, found.is_allowed) == ("keyed", True)
@@ -79,12 +79,10 @@ def test_violation_code_of_a_rule_is_the_rule_name() -> None:
         ([], "keyed", False),
     ],
 )
-def test_batch_is_allowed_only_if_each_violated_rule_is_allowed(
-    allowed: list[str], code: str, is_allowed: bool
-) -> None:
-    violations = ViolationList([parse_allowance(text) for text in allowed])
+def test_a_batch_is_allowed_only_if_each_of_its_rules_is(allowed: list[str], code: str, is_allowed: bool) -> None:
+    violations = ViolationList([allowance_of(text) for text in allowed])
 
-    violations.write(build_violation_event()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
+    violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
 
     (found,) = violations.listed()
     assert (found.code, found.is_allowed, found.codes) == (code, is_allowed, ["keyed", "signed"])
@@ -100,21 +98,21 @@ def test_batch_is_allowed_only_if_each_violated_rule_is_allowed(
         ("/(/=null_key", "/(/=null_key: "),
     ],
 )
-def test_invalid_allowance_is_rejected(text: str, words: str) -> None:
-    with pytest.raises(InvalidAllowance) as error:
-        parse_allowances([text], load_config_text(RULES).config)
+def test_an_allowance_with_a_mistake_is_an_error(text: str, words: str) -> None:
+    with pytest.raises(BadAllowance) as error:
+        allowances([text], load_text(RULES).config)
     assert str(error.value).startswith(words)
 
 
-def test_rule_names_are_valid_codes_in_allowances() -> None:
-    (allowed,) = parse_allowances(["a=keyed"], load_config_text(RULES).config)
+def test_the_names_of_rules_are_codes() -> None:
+    (allowed,) = allowances(["a=keyed"], load_text(RULES).config)
     assert allowed.covers("a", "keyed")
 
 
-def test_violations_round_trip_through_json() -> None:
+def test_the_json_form_contains_everything() -> None:
     violations = ViolationList()
     for partition in range(3):
-        violations.write(build_violation_event(partition=partition))
+        violations.write(one_violation(partition=partition))
 
     report = violations.as_json(after=1)
 
@@ -123,21 +121,17 @@ def test_violations_round_trip_through_json() -> None:
     assert [Violation.from_json(shown) for shown in report["violations"]] == violations.listed(after=1)
 
 
-def test_violations_are_grouped_by_client_topic_and_code() -> None:
+def test_groups_have_one_client_topic_and_code_each() -> None:
     violations = ViolationList()
     for client, topic in (("a", "t"), ("b", "t"), ("a", "t"), ("a", "u")):
-        violations.write(build_violation_event(client_id=client, topic=topic))
+        violations.write(one_violation(client_id=client, topic=topic))
 
-    assert [[violation.number for violation in group] for group in group_violations(violations.listed())] == [
-        [1, 3],
-        [2],
-        [4],
-    ]
+    assert [[violation.number for violation in group] for group in grouped(violations.listed())] == [[1, 3], [2], [4]]
 
 
-def test_list_of_violations_is_bounded_while_counts_are_complete() -> None:
+def test_the_list_is_bounded_and_the_counts_are_not() -> None:
     violations = ViolationList()
-    event = build_violation_event()
+    event = one_violation()
     for _ in range(10_005):
         violations.write(event)
 
@@ -145,9 +139,9 @@ def test_list_of_violations_is_bounded_while_counts_are_complete() -> None:
 
 
 @pytest.mark.parametrize("reason", ENTRIES)
-def test_fix_text_contains_no_links(reason: Reason) -> None:
+def test_the_fix_has_no_links(reason: Reason) -> None:
     violations = ViolationList()
-    violations.write(build_violation_event()._replace(reason=reason))
+    violations.write(one_violation()._replace(reason=reason))
     (found,) = violations.listed()
     assert found.fix
     assert [part for part in ("](", ".md") if part in found.fix] == []

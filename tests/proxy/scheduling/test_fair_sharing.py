@@ -3,36 +3,36 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from sluicegate.proxy.scheduling.fair_sharing import FairQueue, FairShareAccount, FairSlots
+from sluicegate.proxy.scheduling.fair_sharing import Account, FairQueue, FairSlots
 
 
 @dataclass(frozen=True, eq=False)
 class QueuedWork:
     name: str
-    account: FairShareAccount
+    account: Account
 
 
-def pop_all_names(turns: FairQueue[QueuedWork], now: float) -> list[str]:
+def turn_order(turns: FairQueue[QueuedWork], now: float) -> list[str]:
     order = []
     while (work := turns.pop(now)) is not None:
         order.append(work.name)
     return order
 
 
-def test_least_served_account_runs_first_then_longest_waiting_work() -> None:
+def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    greedy, modest = FairShareAccount(), FairShareAccount()
+    greedy, modest = Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
     for work in (QueuedWork("a", greedy), QueuedWork("b", modest), QueuedWork("c", modest)):
         turns.add(work)
 
-    assert pop_all_names(turns, now=100) == ["b", "c", "a"]
+    assert turn_order(turns, now=100) == ["b", "c", "a"]
 
 
-def test_new_accounts_run_after_lightly_served_ones_and_newest_first() -> None:
+def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    greedy, modest, early, late = FairShareAccount(), FairShareAccount(), FairShareAccount(), FairShareAccount()
+    greedy, modest, early, late = Account(), Account(), Account(), Account()
     greedy.add(3.0, now=100)
     modest.add(0.1, now=100)
     for work in (
@@ -44,20 +44,20 @@ def test_new_accounts_run_after_lightly_served_ones_and_newest_first() -> None:
     ):
         turns.add(work)
 
-    assert pop_all_names(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
+    assert turn_order(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
 
 
-def test_served_time_of_an_account_decays() -> None:
-    long_ago, lately = FairShareAccount(), FairShareAccount()
+def test_work_of_an_account_decays() -> None:
+    long_ago, lately = Account(), Account()
     long_ago.add(1.0, now=0)
     lately.add(0.1, now=60)
 
-    assert long_ago.decayed_work_seconds(now=60) < lately.decayed_work_seconds(now=60)
+    assert long_ago.served(now=60) < lately.served(now=60)
 
 
-def test_work_of_disconnected_clients_runs_last() -> None:
+def test_work_for_clients_that_have_left_comes_last() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    left, here = FairShareAccount(), FairShareAccount()
+    left, here = Account(), Account()
     left.has_left = True
     here.add(10.0, now=5)
     turns.add(QueuedWork("left", left))
@@ -69,9 +69,9 @@ def test_work_of_disconnected_clients_runs_last() -> None:
     assert first.name == "here"
 
 
-def test_removed_work_is_never_popped() -> None:
+def test_an_abandoned_job_does_not_run() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
-    work = QueuedWork("gone", FairShareAccount())
+    work = QueuedWork("gone", Account())
     turns.add(work)
 
     assert turns.remove(work)
@@ -79,7 +79,7 @@ def test_removed_work_is_never_popped() -> None:
     assert turns.pop(now=0) is None
 
 
-def take_all_slots_available_to(places: FairSlots, *comers: str) -> Counter[str]:
+def slots_by_client(places: FairSlots, *comers: str) -> Counter[str]:
     """Return how many slots each client gets if all of them take turns."""
     had: Counter[str] = Counter()
     while takers := [who for who in comers if places.has_slot_for(who)]:
@@ -88,17 +88,17 @@ def take_all_slots_available_to(places: FairSlots, *comers: str) -> Counter[str]
     return had
 
 
-def test_one_client_gets_at_most_half_of_the_free_slots() -> None:
+def test_a_single_account_gets_half_of_the_slots() -> None:
     places = FairSlots(16)
 
-    assert take_all_slots_available_to(places, "a") == {"a": 8}
-    assert take_all_slots_available_to(places, "b", "a") == {"b": 4}
-    assert take_all_slots_available_to(places, "c", "b", "a") == {"c": 2}
-    assert [places.slots_taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
+    assert slots_by_client(places, "a") == {"a": 8}
+    assert slots_by_client(places, "b", "a") == {"b": 4}
+    assert slots_by_client(places, "c", "b", "a") == {"c": 2}
+    assert [places.taken_by(who) for who in "abcd"] == [8, 4, 2, 0]
     assert places.has_slot_for("d")
 
 
-def test_client_gets_a_slot_only_after_another_releases_one() -> None:
+def test_each_account_has_one_slot_if_all_slots_are_taken() -> None:
     places = FairSlots(3)
     for who in "abc":
         places.take(who)

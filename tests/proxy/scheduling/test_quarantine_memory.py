@@ -5,7 +5,7 @@ import threading
 from sluicegate.proxy.scheduling.extraction import MemoryClaim, QuarantineMemory
 
 
-def test_claimed_memory_is_freed_with_the_last_reference_to_the_claim() -> None:
+def test_claimed_memory_is_free_after_the_last_reference_to_the_claim() -> None:
     room = QuarantineMemory(100)
 
     first = room.claim(60)
@@ -20,17 +20,17 @@ def test_claimed_memory_is_freed_with_the_last_reference_to_the_claim() -> None:
     assert room.free_bytes == 60
 
 
-def test_concurrent_claims_release_all_their_memory() -> None:
+def test_claims_of_many_threads_release_all_memory() -> None:
     room = QuarantineMemory(1000)
 
-    def claim_and_release_repeatedly() -> None:
+    def claim_and_let_go() -> None:
         claims: list[MemoryClaim | None] = []
         for size in range(500):
             claims.append(room.claim(size % 50))
             if size % 7 == 0:
                 claims.clear()
 
-    threads = [threading.Thread(target=claim_and_release_repeatedly) for _ in range(4)]
+    threads = [threading.Thread(target=claim_and_let_go) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

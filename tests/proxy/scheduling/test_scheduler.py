@@ -9,8 +9,8 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler, is_heavy
 from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.proxy.scheduling.wait_budget import CpuTimeAllowance, WaitBudget, WaitNotAllowed
@@ -28,79 +28,75 @@ VERSION = 9
 MIB = 1 << 20
 
 
-def produce_request_with_batches(*records: bytes) -> ProduceRequest:
+def request_of(*records: bytes) -> ProduceRequest:
     body = produce_body(VERSION, [topic_data("t", *enumerate(records))])
     return walk_produce_request(bytearray(body), VERSION, 0, 10_000)
 
 
-def compressible_batch(size: int, codec: int = GZIP) -> bytes:
+def large_batch(size: int, codec: int = GZIP) -> bytes:
     """Return a batch of `size` plain bytes that compresses to about a hundredth of that."""
     chance = random.Random(1)
     return batch([Rec(NOW, value=chance.randbytes(8192) + bytes(MIB - 8192)) for _ in range(size // MIB)], codec)
 
 
 @pytest.fixture
-def event_loop_steps() -> list[Callable[[], None]]:
+def steps() -> list[Callable[[], None]]:
     """Return the event loop's next steps."""
     return []
 
 
 @pytest.fixture
-def scheduler(event_loop_steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
+def scheduler(steps: list[Callable[[], None]]) -> Iterator[Scheduler]:
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     # For the loop's limit, no time passes, even on a busy machine.
-    made = Scheduler(
-        {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, event_loop_steps.append, seconds=lambda: 0.0
-    )
+    made = Scheduler({}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, steps.append, seconds=lambda: 0.0)
     yield made
     made.close()
 
 
 def test_a_short_validation_runs_on_the_event_loop(scheduler: Scheduler) -> None:
-    dispatch = scheduler.validate(produce_request_with_batches(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
+    dispatch = scheduler.validate(request_of(batch([Rec(NOW)], NONE), batch([Rec(NOW)], ZSTD)))
 
     assert dispatch is not None
     assert len(dispatch.validated.accepted) == 2
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_request_with_large_decompressed_size_is_validated_in_a_thread(scheduler: Scheduler, codec: int) -> None:
-    request = produce_request_with_batches(compressible_batch(16 * MIB, codec))
+def test_a_request_that_grows_when_decompressed_is_validated_in_a_thread(scheduler: Scheduler, codec: int) -> None:
+    request = request_of(large_batch(16 * MIB, codec))
     assert not is_heavy(request)
 
     assert scheduler.validate(request) is None
-    verdict = scheduler.submit(request, FairShareAccount()).future.result(timeout=30)
+    verdict = scheduler.submit(request, Account()).future.result(timeout=30)
     assert len(verdict.validated.accepted) == 1
 
 
 def test_a_request_with_many_partitions_is_validated_in_a_thread(scheduler: Scheduler) -> None:
-    request = produce_request_with_batches(*[batch([Rec(NOW)])] * 300)
+    request = request_of(*[batch([Rec(NOW)])] * 300)
 
     assert scheduler.validate(request) is None
-    assert len(scheduler.submit(request, FairShareAccount()).future.result(timeout=30).validated.accepted) == 300
+    assert len(scheduler.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
 
 
-def test_total_time_of_inline_validation_between_two_polls_is_bounded(
-    scheduler: Scheduler, event_loop_steps: list[Callable[[], None]]
-) -> None:
-    request = produce_request_with_batches(compressible_batch(3 * MIB, ZSTD))
+def test_inline_validation_between_two_polls_is_bounded(scheduler: Scheduler, steps: list[Callable[[], None]]) -> None:
+    request = request_of(large_batch(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:
         at_once += 1
         assert at_once < 10
 
     assert at_once >= 1
-    for step in event_loop_steps:
+    for step in steps:
         step()
     assert scheduler.validate(request) is not None
 
 
-def test_dispatch_that_is_slow_to_build_is_built_in_a_thread(event_loop_steps: list[Callable[[], None]]) -> None:
+def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[], None]]) -> None:
     now = 0.0
 
     def prepare_dispatch(
@@ -109,27 +105,23 @@ def test_dispatch_that_is_slow_to_build_is_built_in_a_thread(event_loop_steps: l
         nonlocal now
         now += 1.0
         give_way()
-        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     damaged = bytearray(batch([Rec(NOW)]))
     damaged[-1] ^= 1
     rules = RulesInForce(Rulebook(FilePolicies(TopicPolicy(), ())))
     limits = ValidationLimits()
-    scheduler = Scheduler(
-        {}, rules, limits, lambda: NOW, prepare_dispatch, event_loop_steps.append, seconds=lambda: now
-    )
+    scheduler = Scheduler({}, rules, limits, lambda: NOW, prepare_dispatch, steps.append, seconds=lambda: now)
 
-    assert scheduler.validate(produce_request_with_batches(bytes(damaged))) is None
-    job = scheduler.submit(produce_request_with_batches(bytes(damaged)), FairShareAccount())
+    assert scheduler.validate(request_of(bytes(damaged))) is None
+    job = scheduler.submit(request_of(bytes(damaged)), Account())
     assert len(job.future.result(timeout=30).validated.rejected) == 1
     scheduler.close()
 
 
-def test_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
-    account = FairShareAccount()
-    jobs = [
-        scheduler.submit(produce_request_with_batches(*[compressible_batch(5 * MIB)] * 20), account) for _ in range(4)
-    ]
+def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
+    account = Account()
+    jobs = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: not account.is_new)
 
     for job in jobs:
@@ -137,18 +129,12 @@ def test_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
 
     _wait_until(lambda: all(job.future.done() for job in jobs))
     assert any(job.future.cancelled() for job in jobs)
-    assert (
-        scheduler.submit(produce_request_with_batches(compressible_batch(8 * MIB)), FairShareAccount())
-        .future.result(timeout=30)
-        .validated.accepted
-    )
+    assert scheduler.submit(request_of(large_batch(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
 
 
-def test_closing_the_scheduler_does_not_wait_for_long_validations(scheduler: Scheduler) -> None:
-    account = FairShareAccount()
-    jobs: list[Job] = [
-        scheduler.submit(produce_request_with_batches(*[compressible_batch(5 * MIB)] * 20), account) for _ in range(3)
-    ]
+def test_closing_the_scheduler_waits_for_no_long_validation(scheduler: Scheduler) -> None:
+    account = Account()
+    jobs: list[Job] = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(3)]
     _wait_until(lambda: not account.is_new)
 
     began = time.monotonic()
@@ -187,8 +173,8 @@ class SlowRule:
         return None
 
 
-def test_job_that_exceeds_its_cpu_slice_restarts_in_the_thread_for_costly_jobs(
-    event_loop_steps: list[Callable[[], None]],
+def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_ones(
+    steps: list[Callable[[], None]],
 ) -> None:
     wait_budget = WaitBudget()
     rule = SlowRule(wait_budget)
@@ -197,14 +183,14 @@ def test_job_that_exceeds_its_cpu_slice_restarts_in_the_thread_for_costly_jobs(
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
     made = Scheduler(
-        {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, event_loop_steps.append, wait_budget=wait_budget
+        {}, rules, ValidationLimits(), lambda: NOW, prepare_dispatch, steps.append, wait_budget=wait_budget
     )
     try:
-        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=b"v")])), FairShareAccount())
+        job = made.submit(request_of(batch([Rec(NOW, value=b"v")])), Account())
         dispatch = job.future.result(30)
     finally:
         made.close()
@@ -213,7 +199,7 @@ def test_job_that_exceeds_its_cpu_slice_restarts_in_the_thread_for_costly_jobs(
     assert set(dispatch.validated.rejected) == {(0, 0)}
 
 
-def test_large_uncompressed_record_is_validated_without_a_cpu_slice() -> None:
+def test_a_large_record_that_is_not_compressed_waits_for_its_rule_alone() -> None:
     """It is no decompressed byte, so it may be larger than `limits.max_decompressed_bytes`."""
     wait_budget = WaitBudget()
     rule = SlowRule(wait_budget)
@@ -222,13 +208,13 @@ def test_large_uncompressed_record_is_validated_without_a_cpu_slice() -> None:
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
     limits = ValidationLimits(max_decompressed_bytes=2 * MIB)
     made = Scheduler({}, rules, limits, lambda: NOW, prepare_dispatch, lambda _step: None, wait_budget=wait_budget)
     try:
-        job = made.submit(produce_request_with_batches(batch([Rec(NOW, value=bytes(3 * MIB))])), FairShareAccount())
+        job = made.submit(request_of(batch([Rec(NOW, value=bytes(3 * MIB))])), Account())
         dispatch = job.future.result(30)
     finally:
         made.close()

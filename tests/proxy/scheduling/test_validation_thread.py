@@ -12,9 +12,9 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import WouldBlockOtherWork
+from sluicegate.protocol.records.codecs.decompression_budget import OutOfTime
 from sluicegate.proxy.responses.dispatch import Dispatch
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.validation_thread import MOST_HELD_BYTES, Job, ValidationThread
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
 from sluicegate.validation.in_force import PolicyMemo
@@ -26,7 +26,7 @@ SECONDS = 120.0
 _STEP_SECONDS = 0.0002
 
 
-def empty_produce_request() -> ProduceRequest:
+def no_request() -> ProduceRequest:
     return walk_produce_request(bytearray(produce_body(9, [])), 9, 0, 10)
 
 
@@ -48,7 +48,7 @@ class CpuBurner:
         self.starts.append(job)
         is_large = self.held_bytes.get(job, 0) > MOST_HELD_BYTES
         if self.held_bytes.get(job, 0) > most_held:
-            raise WouldBlockOtherWork
+            raise OutOfTime
         self.large_at_once += is_large
         self.most_large_at_once = max(self.most_large_at_once, self.large_at_once)
         try:
@@ -75,65 +75,63 @@ def burner() -> CpuBurner:
 
 
 @pytest.fixture
-def running_thread(burner: CpuBurner) -> Iterator[ValidationThread]:
+def thread(burner: CpuBurner) -> Iterator[ValidationThread]:
     made = ValidationThread(burner.validate, lambda _job: None, WaitBudget())
     yield made
     made.close()
 
 
 @pytest.fixture
-def job_submitter(burner: CpuBurner, running_thread: ValidationThread) -> Callable[..., Job]:
-    def submit_job(seconds: float, account: FairShareAccount | None = None, held_bytes: int = 0) -> Job:
-        job = Job(empty_produce_request(), account if account is not None else FairShareAccount(), None)
+def submit(burner: CpuBurner, thread: ValidationThread) -> Callable[..., Job]:
+    def submit_job(seconds: float, account: Account | None = None, held_bytes: int = 0) -> Job:
+        job = Job(no_request(), account if account is not None else Account(), None)
         burner.seconds[job] = seconds
         burner.held_bytes[job] = held_bytes
-        running_thread.add(job)
+        thread.add(job)
         return job
 
     return submit_job
 
 
 @pytest.mark.parametrize("connections", [9, 40])
-def test_short_job_waits_less_than_100_ms_behind_any_number_of_long_jobs(
-    burner: CpuBurner, job_submitter: Callable[..., Job], connections: int
+def test_a_short_job_waits_less_than_a_tenth_of_a_second_whatever_the_number_of_long_ones(
+    burner: CpuBurner, submit: Callable[..., Job], connections: int
 ) -> None:
-    long = [job_submitter(2.0) for _ in range(connections)]
+    long = [submit(2.0) for _ in range(connections)]
     eventually(lambda: burner.burnt > 0.1)
 
     waits = []
-    known = FairShareAccount()
-    for account in (known, FairShareAccount(), known, FairShareAccount()):
+    known = Account()
+    for account in (known, Account(), known, Account()):
         before = burner.burnt
-        job_submitter(0.005, account).future.result(SECONDS)
+        submit(0.005, account).future.result(SECONDS)
         waits.append(burner.burnt - before)
 
     assert not any(job.future.done() for job in long)
     assert max(waits) < 0.1
 
 
-def test_lightly_served_client_runs_before_forty_new_connections(
-    burner: CpuBurner, job_submitter: Callable[..., Job]
+def test_a_client_that_needs_little_goes_before_forty_new_connections(
+    burner: CpuBurner, submit: Callable[..., Job]
 ) -> None:
-    known = FairShareAccount()
-    job_submitter(0.005, known).future.result(SECONDS)
-    new = [job_submitter(2.0) for _ in range(40)]
+    known = Account()
+    submit(0.005, known).future.result(SECONDS)
+    new = [submit(2.0) for _ in range(40)]
     before = burner.burnt
 
-    job_submitter(0.005, known).future.result(SECONDS)
+    submit(0.005, known).future.result(SECONDS)
 
     assert burner.burnt - before < 0.1
     assert not any(job.future.done() for job in new)
 
 
-def test_a_stream_of_short_jobs_does_not_starve_a_long_job(
-    burner: CpuBurner, job_submitter: Callable[..., Job]
-) -> None:
-    long = job_submitter(0.5)
-    short = FairShareAccount()
-    streams = [job_submitter(0.005, short) for _ in range(4)]
+def test_a_stream_of_short_jobs_does_not_starve_a_long_job(burner: CpuBurner, submit: Callable[..., Job]) -> None:
+    long = submit(0.5)
+    short = Account()
+    streams = [submit(0.005, short) for _ in range(4)]
     while not long.future.done():
         assert burner.burnt < 20
-        streams.append(job_submitter(0.005, short))
+        streams.append(submit(0.005, short))
         streams.pop(0).future.result(SECONDS)
 
     # The job gets at least a fifth of the time and is started at most three times.
@@ -141,11 +139,9 @@ def test_a_stream_of_short_jobs_does_not_starve_a_long_job(
     assert burner.starts.count(long) <= 3
 
 
-def test_only_one_job_with_a_large_record_is_validated_at_a_time(
-    burner: CpuBurner, job_submitter: Callable[..., Job]
-) -> None:
-    large = [job_submitter(0.05, held_bytes=16 * MOST_HELD_BYTES) for _ in range(20)]
-    small = [job_submitter(0.05, held_bytes=MOST_HELD_BYTES) for _ in range(20)]
+def test_only_one_job_with_a_large_record_is_validated_at_once(burner: CpuBurner, submit: Callable[..., Job]) -> None:
+    large = [submit(0.05, held_bytes=16 * MOST_HELD_BYTES) for _ in range(20)]
+    small = [submit(0.05, held_bytes=MOST_HELD_BYTES) for _ in range(20)]
 
     wait([job.future for job in large + small], timeout=SECONDS)
 
@@ -153,27 +149,27 @@ def test_only_one_job_with_a_large_record_is_validated_at_a_time(
     assert len(burner.done) == 40
 
 
-def test_job_starts_at_the_level_where_the_last_job_of_its_connection_ended(
-    burner: CpuBurner, job_submitter: Callable[..., Job]
+def test_a_job_of_a_connection_with_long_ones_begins_where_the_last_one_ended(
+    burner: CpuBurner, submit: Callable[..., Job]
 ) -> None:
-    account = FairShareAccount()
-    first = job_submitter(0.1, account)
+    account = Account()
+    first = submit(0.1, account)
     first.future.result(SECONDS)
     eventually(lambda: account.last_seconds > 0.09)
-    second = job_submitter(0.1, account)
+    second = submit(0.1, account)
     second.future.result(SECONDS)
 
     assert (burner.starts.count(first), burner.starts.count(second)) == (2, 1)
 
 
-def test_abandoned_jobs_end_on_every_level(
-    burner: CpuBurner, job_submitter: Callable[..., Job], running_thread: ValidationThread
+def test_an_abandoned_job_ends_on_every_level(
+    burner: CpuBurner, submit: Callable[..., Job], thread: ValidationThread
 ) -> None:
-    started = [job_submitter(1000.0) for _ in range(3)]
+    started = [submit(1000.0) for _ in range(3)]
     eventually(lambda: burner.burnt > 0.5)
 
     for job in started:
-        running_thread.abandon(job)
+        thread.abandon(job)
 
     eventually(lambda: all(job.future.cancelled() for job in started))
-    job_submitter(0.001).future.result(SECONDS)
+    submit(0.001).future.result(SECONDS)

@@ -10,8 +10,8 @@ import pytest
 
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.responses.dispatch import Dispatch, dispatch_of
-from sluicegate.proxy.responses.log_starts import RecentLogStartOffsets
-from sluicegate.proxy.scheduling.fair_sharing import FairShareAccount
+from sluicegate.proxy.responses.log_starts import LogStarts
+from sluicegate.proxy.scheduling.fair_sharing import Account
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.scheduling.validation_thread import Job
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget, WaitBudgetExceeded
@@ -42,7 +42,7 @@ class LookUpRule(InlineRule):
         self.answers: dict[bytes, Future[str | None]] = {}
         self.asked: list[bytes] = []
 
-    def pending_result_for(self, value: bytes) -> "Future[str | None]":
+    def answer_for(self, value: bytes) -> "Future[str | None]":
         return self.answers.setdefault(value, Future())
 
     def fault(self, record: RuledRecord) -> str | None:
@@ -51,7 +51,7 @@ class LookUpRule(InlineRule):
             return None
         self.asked.append(value)
         try:
-            return self.wait_budget.wait(self.pending_result_for(value), SECONDS)
+            return self.wait_budget.wait(self.answer_for(value), SECONDS)
         except (NotInTime, WaitBudgetExceeded) as error:
             raise Outage(type(error).__name__) from error
 
@@ -66,7 +66,7 @@ def scheduler(rule: LookUpRule) -> Iterator[Scheduler]:
     def prepare_dispatch(
         request: ProduceRequest, validated: ValidatedRequest, give_way: Callable[[], None]
     ) -> Dispatch:
-        return dispatch_of(request, validated, RecentLogStartOffsets(), NOW, give_way)
+        return dispatch_of(request, validated, LogStarts(), NOW, give_way)
 
     policy = TopicPolicy(rules=RuleSet([NamedRule("looked-up", rule)]))
     rules = RulesInForce(Rulebook(FilePolicies(policy, ())))
@@ -81,52 +81,52 @@ def submit_request(scheduler: Scheduler, *values: bytes, client: Client | None =
     """Submit a request as from a separate connection."""
     data = batch([Rec(NOW, value=value) for value in values], NONE)
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 10)
-    return scheduler.submit(request, FairShareAccount(), client)
+    return scheduler.submit(request, Account(), client)
 
 
-def wait_for_rejection_text(job: Job) -> str | None:
+def text_of(job: Job) -> str | None:
     rejected = job.future.result(timeout=SECONDS).validated.rejected
     return None if not rejected else str(rejected[0, 0])
 
 
-def test_pending_look_up_does_not_delay_other_requests(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: LookUpRule) -> None:
     waiting = [submit_request(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
-        assert wait_for_rejection_text(submit_request(scheduler, b"plain")) is None
+        assert text_of(submit_request(scheduler, b"plain")) is None
     assert not any(job.future.done() for job in waiting)
 
     for i in range(3 * MOST_THREADS):
-        rule.pending_result_for(b"?%d" % i).set_result(None if i % 2 else "it is odd")
+        rule.answer_for(b"?%d" % i).set_result(None if i % 2 else "it is odd")
     for i, job in enumerate(waiting):
-        assert ("it is odd" in str(wait_for_rejection_text(job))) is (i % 2 == 0)
-    assert wait_for_rejection_text(submit_request(scheduler, b"?0")) is not None, "cached results need no wait"
+        assert ("it is odd" in str(text_of(job))) is (i % 2 == 0)
+    assert text_of(submit_request(scheduler, b"?0")) is not None, "cached results need no wait"
 
 
 def waiting_threads() -> int:
     return sum(thread.name == "validate that waits" for thread in threading.enumerate())
 
 
-def test_client_with_many_connections_leaves_waiting_threads_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
     many = [submit_request(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
-    rule.pending_result_for(b"?mine").set_result(None)
+    rule.answer_for(b"?mine").set_result(None)
     for client in (Client("10.0.0.2:1"), Client("10.0.0.1:9", principal="User:alice")):
-        assert wait_for_rejection_text(submit_request(scheduler, b"plain", b"?mine", client=client)) is None
+        assert text_of(submit_request(scheduler, b"plain", b"?mine", client=client)) is None
     other = submit_request(scheduler, b"?ours", client=Client("10.0.0.2:2"))
     eventually(lambda: waiting_threads() == MOST_THREADS // 2 + 1, what="a place for another client")
-    rule.pending_result_for(b"?ours").set_result("it is bad")
-    assert "it is bad" in str(wait_for_rejection_text(other))
+    rule.answer_for(b"?ours").set_result("it is bad")
+    assert "it is bad" in str(text_of(other))
     assert not any(job.future.done() for job in many)
 
     for i in range(len(many)):
-        rule.pending_result_for(b"?%d" % i).set_result(None)
-    assert {wait_for_rejection_text(job) for job in many} == {None}
+        rule.answer_for(b"?%d" % i).set_result(None)
+    assert {text_of(job) for job in many} == {None}
     eventually(lambda: waiting_threads() == 0)
 
 
-def test_all_waits_of_a_request_share_one_wait_budget(
+def test_a_request_has_one_wait_budget_for_all_its_waits(
     scheduler: Scheduler, rule: LookUpRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)
@@ -136,7 +136,7 @@ def test_all_waits_of_a_request_share_one_wait_budget(
     answering = threading.Thread(target=_response_slowly, args=(rule, values, job))
     answering.start()
 
-    assert "WaitBudgetExceeded" in str(wait_for_rejection_text(job))
+    assert "WaitBudgetExceeded" in str(text_of(job))
     assert monotonic() - began < 10
     answering.join()
     assert 2 < len(set(rule.asked)) < 100
@@ -148,21 +148,21 @@ def _response_slowly(rule: LookUpRule, values: list[bytes], job: Job) -> None:
         if job.future.done():
             return
         pause.wait(0.1)
-        rule.pending_result_for(value).set_result(None)
+        rule.answer_for(value).set_result(None)
 
 
-def test_validation_is_cancelled_when_its_client_closes(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LookUpRule) -> None:
     job = submit_request(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
     scheduler.abandon(job)
-    rule.pending_result_for(b"?1").set_result(None)
+    rule.answer_for(b"?1").set_result(None)
 
     while not job.future.done():
         threading.Event().wait(0.001)
     assert job.future.cancelled()
 
 
-def test_wait_outside_of_a_job_lasts_the_requested_timeout() -> None:
+def test_threads_without_a_budget_wait_as_long_as_asked() -> None:
     with pytest.raises(NotInTime):
         WaitBudget().wait(Future(), 0.01)

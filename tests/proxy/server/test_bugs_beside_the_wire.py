@@ -18,19 +18,19 @@ from tests.wire.raw_client import RawClient, topic_data
 _BUGS = Path(__file__).with_name("bugs")
 
 
-def trigger_that_requests_path(path: str) -> Callable[[Stage], None]:
-    def request_and_expect_error_500(stage: Stage) -> None:
+def request_to_path(path: str) -> Callable[[Stage], None]:
+    def ask(stage: Stage) -> None:
         assert stage.proxy.get(path)[0] == 500
 
-    return request_and_expect_error_500
+    return ask
 
 
-def append_comment_to_configuration(stage: Stage) -> None:
+def changes_the_file(stage: Stage) -> None:
     file = stage.folder / "sluicegate.yaml"
     file.write_text(file.read_text() + "# another\n")
 
 
-def do_nothing(_stage: Stage) -> None:
+def no_trigger(_stage: Stage) -> None:
     """Do nothing, because the proxy calls the method regularly."""
 
 
@@ -41,7 +41,7 @@ class InjectedBug:
 
     place: str
     logged: str
-    trigger: Callable[[Stage], None] = do_nothing
+    trigger: Callable[[Stage], None] = no_trigger
 
 
 _PERIODIC = "a periodic task failed"
@@ -49,16 +49,14 @@ BUGS = {
     "metrics": InjectedBug(
         "sluicegate.proxy.server.server_state:ServerState.snapshot",
         "metrics cannot be shown",
-        trigger_that_requests_path("/metrics"),
+        request_to_path("/metrics"),
     ),
     "page": InjectedBug(
         "sluicegate.proxy.server.server_state:ServerState.live_state",
         "web UI request failed",
-        trigger_that_requests_path("/api/live"),
+        request_to_path("/api/live"),
     ),
-    "reload": InjectedBug(
-        "sluicegate.proxy.server.server:Server.adopt", "configuration rejected", append_comment_to_configuration
-    ),
+    "reload": InjectedBug("sluicegate.proxy.server.server:Server.adopt", "configuration rejected", changes_the_file),
     "events": InjectedBug(
         "sluicegate.proxy.reporting.events.violation_writer:EventFile.append", "violation events not written"
     ),
@@ -69,9 +67,7 @@ BUGS = {
     "the page's figures": InjectedBug("sluicegate.proxy.live.live_view:LiveView.tick", _PERIODIC),
     "sweeping": InjectedBug("sluicegate.proxy.server.observer:Observer.sweep", _PERIODIC),
     "looking at sessions": InjectedBug("sluicegate.proxy.server.open_sessions:ConnectionStats.end_round", _PERIODIC),
-    "looking at the cluster": InjectedBug(
-        "sluicegate.proxy.server.cluster_watch:ClusterWatch.run_probe_round", _PERIODIC
-    ),
+    "looking at the cluster": InjectedBug("sluicegate.proxy.server.cluster_watch:ClusterWatch.probe_again", _PERIODIC),
 }
 _SHORT = ("metrics", "reload", "an event", "sweeping")  # one case for each place that catches errors
 
@@ -88,26 +84,20 @@ def test_errors_outside_the_protocol_do_not_affect_clients(bug: InjectedBug, tmp
     try:
         stage.start(honest=False)
         with RawClient(f"{HOST}:{stage.port(1)}", 30) as client:
-            before = [
-                produce_and_return_error_code(client, good_batch(now())),
-                produce_and_return_error_code(client, batch([Rec(5)])),
-            ]
+            before = [produce_code(client, good_batch(now())), produce_code(client, batch([Rec(5)]))]
             bug.trigger(stage)
             eventually(lambda: bug.logged in stage.proxy.log(), 30, "a line about the bug")
 
             assert "a bug" in stage.proxy.log()
             assert before == [ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP]
-            assert [
-                produce_and_return_error_code(client, good_batch(now())),
-                produce_and_return_error_code(client, batch([Rec(5)])),
-            ] == before
+            assert [produce_code(client, good_batch(now())), produce_code(client, batch([Rec(5)]))] == before
         assert "connection closed" not in stage.proxy.log()
         assert stage.proxy.get("/livez") == (200, "ok\n")
     finally:
         stage.stop()
 
 
-def produce_and_return_error_code(client: RawClient, records: bytes) -> int:
+def produce_code(client: RawClient, records: bytes) -> int:
     answer = client.produce(9, [topic_data("t", (0, records))])
     assert isinstance(answer, dict), answer
     code: int = answer["responses"][0]["partition_responses"][0]["error_code"]

@@ -4,9 +4,9 @@ import pytest
 
 from sluicegate.config.upstream import Upstream
 from sluicegate.config.values.address import HostPort
-from sluicegate.proxy.cluster.cluster_clock import ClockOffset, ClockOffsetUnavailable
-from sluicegate.proxy.server.clock_watch import ClockWatch, next_measurement_delay
-from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
+from sluicegate.proxy.cluster.cluster_clock import ClockOffset, NotMeasured
+from sluicegate.proxy.server.clock_watch import ClockWatch, pause_after
+from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.status.condition import Condition
 from sluicegate.proxy.status.status import Status
 
@@ -20,44 +20,42 @@ def status() -> Status:
 
 @pytest.fixture
 def watch(status: Status) -> ClockWatch:
-    return ClockWatch(
-        Upstream(bootstrap=(HostPort("127.0.0.1", 1),)), None, ClusterLoginRequirement(), 7, status, lambda: 0
-    )
+    return ClockWatch(Upstream(bootstrap=(HostPort("127.0.0.1", 1),)), None, ClusterLogin(), 7, status, lambda: 0)
 
 
-def test_clock_offset_of_ten_seconds_raises_a_condition(watch: ClockWatch, status: Status) -> None:
-    watch.apply_results(ClockOffset(leader=3, ahead_ms=7_200_000, within_ms=2))
+def test_an_offset_of_ten_seconds_is_a_condition(watch: ClockWatch, status: Status) -> None:
+    watch.learn(ClockOffset(leader=3, ahead_ms=7_200_000, within_ms=2))
 
     assert watch.offset_seconds == -7200
     assert [str(each) for each in status.active()] == [
         "clock_offset: the clock of the proxy's machine is 7200.0 s behind that of the active controller (node 3)"
     ]
-    watch.apply_results(ClockOffset(leader=3, ahead_ms=-11_000, within_ms=2))
+    watch.learn(ClockOffset(leader=3, ahead_ms=-11_000, within_ms=2))
     assert watch.offset_seconds == 11
     assert "11.0 s ahead of that" in str(status.active()[0])
-    watch.apply_results(ClockOffset(leader=3, ahead_ms=-9_999, within_ms=2))
+    watch.learn(ClockOffset(leader=3, ahead_ms=-9_999, within_ms=2))
     assert (watch.offset_seconds, status.active()) == (9.999, [])
 
 
-def test_clock_offset_within_measurement_error_raises_no_condition(watch: ClockWatch, status: Status) -> None:
-    watch.apply_results(ClockOffset(leader=3, ahead_ms=12_000, within_ms=3_000))
+def test_an_offset_within_its_possible_error_is_no_condition(watch: ClockWatch, status: Status) -> None:
+    watch.learn(ClockOffset(leader=3, ahead_ms=12_000, within_ms=3_000))
 
     assert (watch.offset_seconds, status.active()) == (-12, [])
 
 
-@pytest.mark.parametrize("found", [None, ClockOffsetUnavailable("CLUSTER_AUTHORIZATION_FAILED")])
-def test_unmeasured_clock_offset_has_no_value_and_no_condition(
-    found: ClockOffsetUnavailable | None, watch: ClockWatch, status: Status
+@pytest.mark.parametrize("found", [None, NotMeasured("CLUSTER_AUTHORIZATION_FAILED")])
+def test_an_unmeasured_clock_is_neither_zero_nor_a_condition(
+    found: NotMeasured | None, watch: ClockWatch, status: Status
 ) -> None:
-    watch.apply_results(ClockOffset(leader=3, ahead_ms=60_000, within_ms=2))
-    watch.apply_results(found)
+    watch.learn(ClockOffset(leader=3, ahead_ms=60_000, within_ms=2))
+    watch.learn(found)
 
     assert watch.offset_seconds is None
     assert status.active() == []
 
 
-def test_next_clock_measurement_waits_for_minutes_only_after_denied_access() -> None:
-    assert next_measurement_delay(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
-    assert next_measurement_delay(None) == 5
-    assert next_measurement_delay(ClockOffsetUnavailable("the quorum's leader does not report its time")) == 5
-    assert next_measurement_delay(ClockOffsetUnavailable("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300
+def test_only_a_denial_makes_the_next_measurement_wait_for_minutes() -> None:
+    assert pause_after(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
+    assert pause_after(None) == 5
+    assert pause_after(NotMeasured("the quorum's leader does not report its time")) == 5
+    assert pause_after(NotMeasured("CLUSTER_AUTHORIZATION_FAILED", is_denied=True)) == 300

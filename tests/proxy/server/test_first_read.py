@@ -5,7 +5,7 @@ import asyncio
 from sluicegate.proxy.server.first_read import FirstRead
 
 
-async def test_requests_wait_until_the_state_topic_is_read() -> None:
+async def test_requests_wait_until_the_topic_was_read() -> None:
     first_read, reported = FirstRead(), list[int]()
     first_read.start(60)
     for number in (1, 2):
@@ -13,14 +13,14 @@ async def test_requests_wait_until_the_state_topic_is_read() -> None:
     await asyncio.sleep(0)
     assert (reported, first_read.is_done) == ([], False)
 
-    first_read.mark_done()
+    first_read.done()
 
     assert (reported, first_read.is_done) == ([1, 2], True)
     first_read.wait(lambda: reported.append(3))
     assert reported == [1, 2, 3]
 
 
-async def test_requests_stop_waiting_for_the_state_topic_after_a_timeout() -> None:
+async def test_requests_wait_only_for_some_seconds_after_the_start() -> None:
     first_read, ended = FirstRead(), asyncio.Event()
     first_read.start(0.01)
 
@@ -31,12 +31,12 @@ async def test_requests_stop_waiting_for_the_state_topic_after_a_timeout() -> No
     reported = []
     first_read.wait(lambda: reported.append(True))
     assert reported == [True]
-    first_read.mark_done()
+    first_read.done()
     assert first_read.is_done
     assert reported == [True]
 
 
-async def test_callback_of_first_read_may_register_another_callback() -> None:
+async def test_a_request_may_wait_again_while_it_is_reported_to() -> None:
     first_read, reported = FirstRead(), list[str]()
 
     def report() -> None:
@@ -44,5 +44,5 @@ async def test_callback_of_first_read_may_register_another_callback() -> None:
         first_read.wait(lambda: reported.append("next"))
 
     first_read.wait(report)
-    first_read.mark_done()
+    first_read.done()
     assert reported == ["first", "next"]

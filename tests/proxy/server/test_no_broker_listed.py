@@ -11,13 +11,13 @@ from sluicegate.config.model import Config
 from sluicegate.config.upstream import Upstream
 from sluicegate.protocol.api import ApiKey
 from sluicegate.proxy.cluster.discovery import _one_that_lists_brokers, discover_cluster
-from sluicegate.proxy.network.tls.certificates import OwnCertificateExpiries
+from sluicegate.proxy.network.tls.certificates import OwnExpiries
 from sluicegate.proxy.server import cluster_watch as module
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.status.condition import Condition, ServingState
-from sluicegate.proxy.status.status import ActiveCondition, merge_worker_conditions, state_of
+from sluicegate.proxy.status.status import ActiveCondition, of_workers, state_of
 from tests.broker.eventually import eventually
-from tests.proxy.scripted_broker import SILENCE, ScriptedBroker, metadata_response_with_brokers
+from tests.proxy.scripted_broker import SILENCE, ScriptedBroker, metadata_of_brokers
 
 
 def active_conditions(server: Server) -> list[Condition]:
@@ -30,13 +30,13 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
     """Certificate files may be on a file system that hangs."""
     reading, may_end = threading.Event(), threading.Event()
 
-    def read_slowly(_config: Config, _now: datetime) -> OwnCertificateExpiries:
+    def read_slowly(_config: Config, _now: datetime) -> OwnExpiries:
         reading.set()
         may_end.wait(60)
-        return OwnCertificateExpiries(None, {})
+        return OwnExpiries(None, {})
 
-    monkeypatch.setattr(module, "certificates_to_renew", read_slowly)
-    async with ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as broker:
+    monkeypatch.setattr(module, "own_expiries", read_slowly)
+    async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as broker:
         server = Server(
             config_of(
                 {
@@ -57,9 +57,9 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
             await server.drain()
 
 
-async def test_discovery_does_not_wait_long_for_unresponsive_addresses() -> None:
+async def test_addresses_that_do_not_respond_are_not_waited_for_long() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as listing_none,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
         asyncio.timeout(60),
     ):
@@ -71,11 +71,11 @@ async def test_discovery_does_not_wait_long_for_unresponsive_addresses() -> None
         assert silent.asked[ApiKey.METADATA] == 1
 
 
-async def test_discovery_uses_another_address_that_lists_brokers() -> None:
+async def test_another_address_that_lists_brokers_counts() -> None:
     async with (
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers()}) as listing_none,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
-        ScriptedBroker({ApiKey.METADATA: metadata_response_with_brokers((1, "127.0.0.1", 9))}) as listing_one,
+        ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "127.0.0.1", 9))}) as listing_one,
     ):
         addresses = [str(each.address) for each in (listing_none, silent, listing_one)]
         upstream = read_section(Upstream, {"bootstrap": addresses, "connect_timeout_seconds": 600})
@@ -85,12 +85,12 @@ async def test_discovery_uses_another_address_that_lists_brokers() -> None:
     assert found[0] == listing_one.address
 
 
-def test_no_broker_condition_starts_when_one_worker_sees_no_broker() -> None:
+def test_the_condition_begins_if_one_worker_sees_no_broker() -> None:
     """A worker that has not checked the cluster again does not serve clients either."""
     kind = Condition.NO_BROKER_LISTED
     seen = ActiveCondition(kind, kind.type.state, "kafka", "kafka responds, but lists no broker", 1)
 
-    (shown,) = active = merge_worker_conditions([(1, [seen]), (2, [])])
+    (shown,) = active = of_workers([(1, [seen]), (2, [])])
 
     assert state_of(active) is ServingState.NOT_SERVING
     assert shown == seen

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest, walk_produce_request
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, ViolationEvent, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, EventNumbering, ViolationEvent, event_of
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
 from sluicegate.proxy.reporting.logs import validation_lines
 from sluicegate.proxy.reporting.logs.aggregation import LINES_AT_ONCE
@@ -28,7 +28,7 @@ from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
 from sluicegate.validation.validated_request import ValidatedRequest, ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Finding, Reason
-from tests.proxy.session.outcomes import simulated_outcome
+from tests.proxy.session.outcomes import settled_outcome
 from tests.wire.raw_client import produce_body, topic_data
 
 NOW = 1_800_000_000_000
@@ -75,15 +75,15 @@ class RecordingObserver:
 
     def reject(self, client_id: str, topics: dict[str, int], rejected: Finding) -> None:
         """Report a request with this many partitions of each topic, all rejected."""
-        request = produce_request_to(topics)
+        request = request_of(topics)
         places = [(t, p) for t, topic in enumerate(request.topics) for p in range(len(topic.partitions))]
         validated = ValidatedRequest(rejected=dict.fromkeys(places, rejected))
         validated.basis.update(dict.fromkeys(places, HELD_TO))
         identity = ClientIdentity("10.0.0.1:5", client_text(client_id))
-        self.observer.settled(simulated_outcome(identity, request, validated))
+        self.observer.settled(settled_outcome(identity, request, validated))
 
 
-def produce_request_to(topics: dict[str, int]) -> ProduceRequest:
+def request_of(topics: dict[str, int]) -> ProduceRequest:
     body = produce_body(9, [topic_data(name, *((p, b"") for p in range(count))) for name, count in topics.items()])
     return walk_produce_request(bytearray(body), 9, 0, 20_000)
 
@@ -102,12 +102,12 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
         ("known-payments", "INVALID_TIMESTAMP"): 149_796
     }
     (kept,) = seen.kept.violations
-    assert (len(kept.bad_records), event_to_json(kept)["bad_records"]) == (2, 149_796)
+    assert (len(kept.bad_records), event_of(kept)["bad_records"]) == (2, 149_796)
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
 
 
-def test_batch_with_two_violated_rules_counts_once_as_observed_and_once_per_rule() -> None:
-    seen, request = RecordingObserver(), produce_request_to({"known-payments": 1})
+def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch_and_counts_for_each_rule() -> None:
+    seen, request = RecordingObserver(), request_of({"known-payments": 1})
     keyed, text = (
         replace(rejection_finding(bad), reason=Reason.RULE_VIOLATED, rules=((name, bad),))
         for name, bad in (("keyed", 3), ("text", 2))
@@ -117,7 +117,7 @@ def test_batch_with_two_violated_rules_counts_once_as_observed_and_once_per_rule
     validated.reject((0, 0), keyed, ValidationBasis(TopicPolicy(mode=Mode.OBSERVE), NOW))
 
     with capture_logs():
-        seen.observer.settled(simulated_outcome(ClientIdentity("10.0.0.1:5", "billing"), request, validated))
+        seen.observer.settled(settled_outcome(ClientIdentity("10.0.0.1:5", "billing"), request, validated))
 
     counters = seen.counters
     assert counters.validated_batches == {"accepted": 1}
@@ -126,10 +126,10 @@ def test_batch_with_two_violated_rules_counts_once_as_observed_and_once_per_rule
     assert counters.rule_batches == {("keyed", "accepted"): 1, ("text", "accepted"): 1}
     assert counters.rule_records == {("keyed", "accepted"): 3, ("text", "accepted"): 2}
     assert {kind[1]: count for kind, count in counters.violations.items()} == {"keyed": 1, "text": 1}
-    assert [event_to_json(kept)["rules"][0]["rule"] for kept in seen.kept.violations] == ["keyed", "text"]
+    assert [event_of(kept)["rules"][0]["rule"] for kept in seen.kept.violations] == ["keyed", "text"]
 
 
-def test_topics_beyond_the_limit_share_one_series_and_displace_no_other_topic() -> None:
+def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_does_not_displace_others() -> None:
     seen = RecordingObserver(max_topics=3)
     seen.reject("billing", {"known-payments": 2, "invented": 1}, rejection_finding())
     seen.reject("hostile", {f"known-{number}": 1 for number in range(9)}, rejection_finding())
@@ -142,7 +142,7 @@ def test_topics_beyond_the_limit_share_one_series_and_displace_no_other_topic() 
     }
 
 
-def test_topic_gets_a_metric_label_only_after_a_broker_confirms_it() -> None:
+def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -> None:
     seen = RecordingObserver()
     with capture_logs():
         seen.reject("c", {"invented": 2}, rejection_finding())
@@ -155,7 +155,7 @@ def test_topic_gets_a_metric_label_only_after_a_broker_confirms_it() -> None:
     }
 
 
-def test_flood_of_clients_and_topics_logs_bounded_lines_and_hides_no_known_topic(
+def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The clock stands still, because the test may take minutes, in which quiet kinds would be dropped."""
@@ -173,26 +173,24 @@ def test_flood_of_clients_and_topics_logs_bounded_lines_and_hides_no_known_topic
     assert (honest["client_id"], honest["client_address"], honest["batches"]) == ("many different", "many different", 1)
 
 
-def test_reporting_ten_thousand_rejections_takes_bounded_cpu_time() -> None:
+def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:
     """The limit is a multiple of the cost of counting and storing alone, because machines differ."""
     seen = RecordingObserver()
-    request = produce_request_to({"known-payments": 10_000})
+    request = request_of({"known-payments": 10_000})
     places = [(0, p) for p in range(10_000)]
     validated = ValidatedRequest(rejected=dict.fromkeys(places, rejection_finding(bad=1000, listed=1000)))
     validated.basis.update(dict.fromkeys(places, HELD_TO))
-    outcome = simulated_outcome(ClientIdentity("10.0.0.1:5", "c"), request, validated)
+    outcome = settled_outcome(ClientIdentity("10.0.0.1:5", "c"), request, validated)
 
     with capture_logs():
-        took = min(measure_cpu_seconds(seen.observer.settled, outcome) for _ in range(3))
-    made = min(
-        measure_cpu_seconds(lambda: [event_to_json(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3)
-    )
+        took = min(cpu_seconds_of(seen.observer.settled, outcome) for _ in range(3))
+    made = min(cpu_seconds_of(lambda: [event_of(kept) for kept in seen.kept.violations[:10_000]]) for _ in range(3))
 
     assert took < 1.3 * made, "creating events on the loop would take 1.7 times as long"
     assert took < 1
 
 
-def measure_cpu_seconds(function: Any, *arguments: Any) -> float:
+def cpu_seconds_of(function: Any, *arguments: Any) -> float:
     """Return the CPU time of a call (s), on which other load has little effect."""
     begin = time.thread_time()
     function(*arguments)
@@ -202,10 +200,10 @@ def measure_cpu_seconds(function: Any, *arguments: Any) -> float:
 class FailingSink:
     """A report with a bug."""
 
-    def report_request_outcome(self, _request: object) -> None:
+    def request_settled(self, _request: object) -> None:
         raise ValueError("a bug")
 
-    def report_batch_outcome(self, *_: object) -> None:
+    def batch_settled(self, *_: object) -> None:
         raise ValueError("a bug")
 
 

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from sluicegate.protocol.errors import ERROR_NAMES, ErrorCode
 from sluicegate.proxy.live.live_view import LiveView
-from sluicegate.proxy.reporting.events.violation_event import EventNumbering, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import EventNumbering, event_of
 from sluicegate.proxy.reporting.events.violation_events import ViolationEvents
-from sluicegate.proxy.reporting.events.violation_writer import FanOutSink
+from sluicegate.proxy.reporting.events.violation_writer import SeveralSinks
 from sluicegate.proxy.reporting.logs.session_log import SessionLog
 from sluicegate.proxy.reporting.metrics.counters import Counters
 from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels
@@ -23,7 +23,7 @@ from sluicegate.proxy.server.observer import Observer
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
-from sluicegate.proxy.telemetry.span_push import make_span
+from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.validated_request import (
@@ -34,8 +34,8 @@ from sluicegate.validation.validated_request import (
     ValidationBasis,
 )
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.server.test_observer import NOW, RecordingSink, produce_request_to, rejection_finding
-from tests.proxy.session.outcomes import simulated_outcome
+from tests.proxy.server.test_observer import NOW, RecordingSink, rejection_finding, request_of
+from tests.proxy.session.outcomes import settled_outcome
 
 PLACE = (0, 0)
 SPOT = PartitionKey("known-t", 0)
@@ -54,7 +54,7 @@ class RecordedReports:
         self.observer = Observer(
             labels,
             ValidationCounts(self.counters, labels, self.view),
-            ViolationEvents(FanOutSink([self.kept, self.view]), 10, EventNumbering("proxy:9092")),
+            ViolationEvents(SeveralSinks([self.kept, self.view]), 10, EventNumbering("proxy:9092")),
             (self.view, RequestTraces(10, self.spans.append, lambda: 0.0)),
             (self.view,),
             WriteHealth(),
@@ -136,14 +136,14 @@ def _story(disposition: str, response: str) -> tuple[RequestOutcome, Outcome, in
     if response == "the usual" and disposition in WITHHELD:
         error = ClientError(OURS, True)
     errors = {} if error is None else {SPOT: error}
-    request = simulated_outcome(
-        ClientIdentity("10.0.0.1:5", "app"), produce_request_to({SPOT.topic: 1}), validated, errors=errors
+    request = settled_outcome(
+        ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated, errors=errors
     )
     return request, withheld if disposition in WITHHELD else forwarded, None if error is None else error.code
 
 
 @pytest.mark.parametrize(("disposition", "response"), list(product(DISPOSITIONS, RESPONSES)))
-def test_all_reports_show_the_same_outcome_and_the_error_sent_to_the_client(disposition: str, response: str) -> None:
+def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(disposition: str, response: str) -> None:
     reports = RecordedReports()
     request, outcome, code = _story(disposition, response)
     _, mode, changes, copies = DISPOSITIONS[disposition]
@@ -156,7 +156,7 @@ def test_all_reports_show_the_same_outcome_and_the_error_sent_to_the_client(disp
     assert counters.client_batches == {("app", outcome): 1}
     assert counters.topic_batches == {("known-t", outcome): 1}
     assert counters.violations == {("known-t", "timestamp_too_old", mode, outcome, "app"): 1}
-    event = event_to_json(reports.kept.violations[0])
+    event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["mode"], event["changes"], event["copies"]) == (outcome, mode, changes, copies)
     assert event["client_error"] == (None if code is None else ERROR_NAMES[code])
     (line,) = lines
@@ -165,7 +165,7 @@ def test_all_reports_show_the_same_outcome_and_the_error_sent_to_the_client(disp
     assert line["error"] == ERROR_NAMES[got]
     (group,) = reports.view.violation_groups.state(10)
     assert (group["outcome"], group["mode"], group["changes"], group["copies"]) == (outcome, mode, changes, copies)
-    span = make_span(reports.spans[0], Resource({}))
+    span = span_of(reports.spans[0], Resource({}))
     assert span.attributes["sluicegate.outcome"] == outcome
     assert span.attributes[f"sluicegate.batches.{outcome}"] == 1
     is_rejected = counters.batch_counts["sluicegate_rejected_batches"]
@@ -175,13 +175,13 @@ def test_all_reports_show_the_same_outcome_and_the_error_sent_to_the_client(disp
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_valid_batch_is_reported_with_its_outcome_and_without_violations(response: str) -> None:
+def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
     reports = RecordedReports()
     error, _, outcome = RESPONSES[response]
     validated = ValidatedRequest(accepted={PLACE: Accepted(3, 0)})
-    request = simulated_outcome(
+    request = settled_outcome(
         ClientIdentity("10.0.0.1:5", "app"),
-        produce_request_to({SPOT.topic: 1}),
+        request_of({SPOT.topic: 1}),
         validated,
         errors={} if error is None else {SPOT: error},
     )
@@ -195,17 +195,17 @@ def test_valid_batch_is_reported_with_its_outcome_and_without_violations(respons
 
 
 @pytest.mark.parametrize("disposition", ["quarantine", "copy"])
-def test_batch_is_reported_as_resend_if_its_bad_records_cannot_be_stored(disposition: str) -> None:
+def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposition: str) -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
     DISPOSITIONS[disposition][0](validated)
     validated.basis[PLACE] = BASIS
     validated.quarantined, validated.to_retry = frozenset(), {PLACE: "the disk is full"}
 
     (line,) = reports.report_request(
-        simulated_outcome(ClientIdentity("10.0.0.1:5", "app"), produce_request_to({SPOT.topic: 1}), validated)
+        settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated)
     )
 
-    event = event_to_json(reports.kept.violations[0])
+    event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["copies"], event["client_error"]) == ("resend", "not_stored", "REQUEST_TIMED_OUT")
     assert event["message"] == "its bad records cannot be stored in dead-letter topic dead: the disk is full"
     assert (line["event"], line["outcome"]) == (
@@ -219,26 +219,22 @@ def test_batch_is_reported_as_resend_if_its_bad_records_cannot_be_stored(disposi
     assert reports.spans[0].outcome == "resend"
 
 
-def test_event_has_waiver_suspended_if_enforcement_is_suspended() -> None:
+def test_suspended_enforcement_is_the_reason_why_a_batch_was_forwarded() -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
-    policy = TopicPolicy(dead_letters="dead").observing_policy()
+    policy = TopicPolicy(dead_letters="dead").observing()
     validated.observed, validated.basis[PLACE] = {PLACE: (FOUND,)}, ValidationBasis(policy, NOW)
 
-    reports.report_request(
-        simulated_outcome(ClientIdentity("10.0.0.1:5", "app"), produce_request_to({SPOT.topic: 1}), validated)
-    )
+    reports.report_request(settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
-    event = event_to_json(reports.kept.violations[0])
+    event = event_of(reports.kept.violations[0])
     assert (event["outcome"], event["waiver"]) == ("accepted", "suspended")
 
 
-def test_event_has_waiver_over_budget_if_a_rule_exceeds_its_limit() -> None:
+def test_a_rule_that_exceeds_its_limit_is_the_reason_why_a_batch_was_forwarded() -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
     over = replace(FOUND, limit="limits.rule_cpu_seconds")
     validated.observed, validated.basis[PLACE] = {PLACE: (over,)}, BASIS
 
-    reports.report_request(
-        simulated_outcome(ClientIdentity("10.0.0.1:5", "app"), produce_request_to({SPOT.topic: 1}), validated)
-    )
+    reports.report_request(settled_outcome(ClientIdentity("10.0.0.1:5", "app"), request_of({SPOT.topic: 1}), validated))
 
-    assert event_to_json(reports.kept.violations[0])["waiver"] == "over_budget"
+    assert event_of(reports.kept.violations[0])["waiver"] == "over_budget"

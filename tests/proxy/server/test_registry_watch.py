@@ -27,7 +27,7 @@ class ScriptedRegistries:
     def failing(self) -> dict[str, dict[LookUp, str]]:
         return {name: dict(kinds) for name, kinds in self.found.items()}
 
-    def retry_failed_registry_look_ups(self) -> None:
+    def repeat_failed(self) -> None:
         self.repeated += 1
 
 
@@ -37,7 +37,7 @@ class ScriptedSurvey:
 
 
 @pytest.fixture
-def scripted_registries() -> ScriptedRegistries:
+def registries() -> ScriptedRegistries:
     return ScriptedRegistries()
 
 
@@ -52,13 +52,11 @@ def survey() -> ScriptedSurvey:
 
 
 @pytest.fixture
-def conditions_after_update(
-    scripted_registries: Any, waiting: WaitingRecords, survey: Any
-) -> Callable[[], Mapping[str, str]]:
+def conditions_after_update(registries: Any, waiting: WaitingRecords, survey: Any) -> Callable[[], Mapping[str, str]]:
     """Return a function that updates the conditions and returns their texts by subject."""
     status = Status()
     status.end(Condition.STARTING)
-    watch = RegistryWatch(scripted_registries, waiting, status, survey)
+    watch = RegistryWatch(registries, waiting, status, survey)
 
     def conditions_after_update() -> dict[str, str]:
         watch.update_conditions()
@@ -71,12 +69,10 @@ def waiting_client(name: str, topic: str) -> WaitingNames:
     return WaitingNames(frozenset({name}), frozenset({topic}))
 
 
-def test_condition_names_failing_registry_reason_topics_and_waiting_clients(
-    scripted_registries: ScriptedRegistries,
-    waiting: WaitingRecords,
-    conditions_after_update: Callable[[], Mapping[str, str]],
+def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
+    registries: ScriptedRegistries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
-    scripted_registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
     waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
     waiting.add("main", waiting_client("shop from 10.0.0.2", "refunds"))
     waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
@@ -85,32 +81,28 @@ def test_condition_names_failing_registry_reason_topics_and_waiting_clients(
         "main": "registry main has no usable response for schemas by id and their references: Connection refused; "
         "2 clients wait (billing from 10.0.0.1, shop from 10.0.0.2), topics orders, refunds"
     }
-    assert scripted_registries.repeated == 1
-    scripted_registries.found = {}
+    assert registries.repeated == 1
+    registries.found = {}
     assert conditions_after_update() == {}
 
 
 def test_waiting_clients_are_forgotten_once_the_registry_responds(
-    scripted_registries: ScriptedRegistries,
-    waiting: WaitingRecords,
-    conditions_after_update: Callable[[], Mapping[str, str]],
+    registries: ScriptedRegistries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
-    scripted_registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
     waiting.add("main", waiting_client("billing from 10.0.0.1", "orders"))
     conditions_after_update()
-    scripted_registries.found = {}
+    registries.found = {}
     conditions_after_update()
-    scripted_registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
 
     assert conditions_after_update()["main"].endswith("; no client waits")
 
 
-def test_condition_names_all_failing_kinds_of_look_ups(
-    scripted_registries: ScriptedRegistries,
-    survey: ScriptedSurvey,
-    conditions_after_update: Callable[[], Mapping[str, str]],
+def test_names_all_mechanisms_that_fail(
+    registries: ScriptedRegistries, survey: ScriptedSurvey, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
-    scripted_registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
+    registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
     survey.failures = {"main": "the registry failed (HTTP 500)", "other": "the registry failed (HTTP 500)"}
 
     found = conditions_after_update()
@@ -121,24 +113,24 @@ def test_condition_names_all_failing_kinds_of_look_ups(
     assert found["other"].startswith("registry other has no usable response for the newest schemas of subjects: ")
 
 
-def test_look_up_failure_is_reported_after_3_s_until_look_up_of_same_kind_succeeds() -> None:
+def test_a_failure_lasts_from_three_seconds_to_the_next_success_of_its_kind() -> None:
     clock = Clock()
     failures = FailedLookUps(clock)
     failures.failed((LookUp.SCHEMA, 1), int, "Connection refused")
     clock.now += 2.9
-    assert failures.lasting_failures() == {}
+    assert failures.lasting() == {}
     failures.failed((LookUp.SCHEMA, 2), int, "no response within 2 s")
     clock.now += 0.1
 
-    assert failures.lasting_failures() == {LookUp.SCHEMA: "no response within 2 s"}
+    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
     assert [wanted for wanted, _ in failures.look_ups()] == [(LookUp.SCHEMA, 2)]
     failures.succeeded(LookUp.SUBJECT)
-    assert failures.lasting_failures() == {LookUp.SCHEMA: "no response within 2 s"}
+    assert failures.lasting() == {LookUp.SCHEMA: "no response within 2 s"}
     failures.succeeded(LookUp.SCHEMA)
-    assert failures.lasting_failures() == {}
+    assert failures.lasting() == {}
 
 
-def test_client_without_a_retry_for_60_s_no_longer_counts_as_waiting() -> None:
+def test_a_client_that_no_longer_retries_does_not_wait() -> None:
     clock = Clock()
     clients = WaitingClients(clock)
     clients.add(waiting_client("billing", "orders"))
@@ -151,7 +143,7 @@ def test_client_without_a_retry_for_60_s_no_longer_counts_as_waiting() -> None:
     assert str(clients.now()) == "no client waits"
 
 
-def test_numbers_of_stored_and_of_named_waiting_clients_are_bounded() -> None:
+def test_waiting_clients_are_bounded_and_so_are_the_named_ones() -> None:
     clients = WaitingClients(Clock())
     for number in range(2000):
         clients.add(waiting_client(f"client-{number}", "orders"))
@@ -161,11 +153,11 @@ def test_numbers_of_stored_and_of_named_waiting_clients_are_bounded() -> None:
     )
 
 
-def test_survey_failures_exclude_failures_of_the_rules_process() -> None:
+def test_a_survey_tells_the_registrys_failure_from_one_of_the_rules_process() -> None:
     watch = SchemaWatch(
         config_of({"upstream": {"bootstrap": ["127.0.0.1:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}}), Status()
     )
-    watch.apply_results(
+    watch.learn(
         [
             SurveyResult("main", 0, (), failure="registry main is unavailable: refused", unreachable="refused"),
             SurveyResult("other", 0, (), failure="the rules process is not available"),

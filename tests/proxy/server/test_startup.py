@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.config.loading import config_of
-from sluicegate.proxy.reload.config_check import find_flaws
+from sluicegate.proxy.reload.config_check import flaws_in
 from sluicegate.proxy.server.server import Server
 from sluicegate.proxy.server.startup import CannotStart
 from sluicegate.proxy.workers.supervisor import Supervisor
@@ -18,29 +18,29 @@ MISSING = "otel needs OpenTelemetry's exporters: pip install 'sluicegate[otel]',
 
 
 @pytest.fixture
-def missing_exporter_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
 
-@pytest.mark.usefixtures("missing_exporter_package")
+@pytest.mark.usefixtures("without_exporter")
 @pytest.mark.parametrize(("kind", "workers"), [(Server, 1), (Supervisor, 2)])
 async def test_check_and_start_report_a_missing_otel_package(
     kind: type[Server] | type[Supervisor], workers: int
 ) -> None:
     config = config_of(LEAST | {"otel": {"endpoint": ENDPOINT}, "workers": workers})
 
-    assert [(flaw.key, flaw.message) for flaw in find_flaws(config)] == [("otel", MISSING)]
+    assert [(flaw.key, flaw.message) for flaw in flaws_in(config)] == [("otel", MISSING)]
     with pytest.raises(CannotStart) as raised:
         await kind(config).start()
     assert str(raised.value) == MISSING
 
 
-def test_unusable_otel_files_are_reported_by_key_without_their_contents(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_named_by_key_and_nothing_of_them_is_shown(tmp_path: Path) -> None:
     headers = tmp_path / "headers"
     headers.write_text("S3CRET")
     otel = {"endpoint": ENDPOINT, "headers_file": str(headers), "tls": {"ca_file": str(tmp_path / "none")}}
 
-    found = list(find_flaws(config_of(LEAST | {"otel": otel})))
+    found = list(flaws_in(config_of(LEAST | {"otel": otel})))
 
     assert [flaw.key for flaw in found] == ["otel.headers_file", "otel.tls.ca_file"]
     assert "S3CRET" not in str(found)

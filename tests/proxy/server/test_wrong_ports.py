@@ -17,8 +17,8 @@ from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.messages.cluster import METADATA_REQUEST, METADATA_RESPONSE
 from sluicegate.protocol.messages.handshake import SASL_HANDSHAKE_RESPONSE
 from sluicegate.proxy.cluster.broker_client import BrokerClient, NoBrokerResponses, ask_any_broker
-from sluicegate.proxy.network.tls.contexts import tls_context_for_brokers
-from sluicegate.proxy.network.upstream import BrokerAddressDialler
+from sluicegate.proxy.network.tls.contexts import context_for_brokers
+from sluicegate.proxy.network.upstream import Dialler
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.outlets import UpstreamUnreachable
 from tests.broker.certificates import Authority
@@ -29,21 +29,21 @@ LOGIN = {"mechanism": "PLAIN", "username": "me", "password": "mine-alone"}
 
 
 @asynccontextmanager
-async def serve_connections_with(handle: Handle) -> AsyncIterator[HostPort]:
+async def listen_with(handle: Handle) -> AsyncIterator[HostPort]:
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     yield HostPort("127.0.0.1", server.sockets[0].getsockname()[1])
     server.close()
 
 
-async def request_metadata(client: BrokerClient) -> object:
+async def ask_for_metadata(client: BrokerClient) -> object:
     return await client.ask(ApiKey.METADATA, METADATA_REQUEST, METADATA_RESPONSE, {"topics": []})
 
 
-async def fail_to_connect_and_return_reason(address: HostPort, **more: object) -> str:
+async def failure_reason(address: HostPort, **more: object) -> str:
     upstream = read_section(Upstream, {"bootstrap": str(address), "connect_timeout_seconds": 5, **more})
-    tls = tls_context_for_brokers(upstream.tls) if upstream.tls is not None else None
+    tls = context_for_brokers(upstream.tls) if upstream.tls is not None else None
     with pytest.raises(NoBrokerResponses) as raised:
-        await ask_any_broker(upstream, tls, request_metadata)
+        await ask_any_broker(upstream, tls, ask_for_metadata)
     return str(raised.value).removeprefix(f"{address}: ")
 
 
@@ -63,11 +63,11 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
     authority = Authority(tmp_path)
 
     async def connect_to_wrong_port() -> None:
-        async with serve_connections_with(close_connection) as address:
-            ours = await fail_to_connect_and_return_reason(address, tls={"ca_file": str(authority.file)})
-            context = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+        async with listen_with(close_connection) as address:
+            ours = await failure_reason(address, tls={"ca_file": str(authority.file)})
+            context = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
             with pytest.raises(UpstreamUnreachable) as raised:
-                await BrokerAddressDialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
+                await Dialler(context, 5, None).connect((address,), cast(Connection, asyncio.Protocol()))
         assert ours == (
             "closed the connection during the TLS handshake: this is probably a plaintext port (upstream.tls is set)"
         )
@@ -84,34 +84,32 @@ def test_tls_to_a_plaintext_port_is_reported(run: Callable[[Awaitable[None]], No
     ],
 )
 async def test_plaintext_to_a_tls_port_is_reported(handle: Handle, words: str) -> None:
-    async with serve_connections_with(handle) as address:
-        assert (await fail_to_connect_and_return_reason(address)).startswith(words)
+    async with listen_with(handle) as address:
+        assert (await failure_reason(address)).startswith(words)
 
 
-async def test_missing_login_is_reported_with_the_setting_to_set() -> None:
+async def test_a_missing_login_is_reported_with_the_key_to_set() -> None:
     async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
-        assert (await fail_to_connect_and_return_reason(broker.address)).startswith(
-            "requires a login: set upstream.sasl"
-        )
+        assert (await failure_reason(broker.address)).startswith("requires a login: set upstream.sasl")
 
 
-async def test_login_at_a_broker_listener_without_sasl_is_reported() -> None:
+async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
     def reject_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: reject_handshake}) as broker:
-        words = await fail_to_connect_and_return_reason(broker.address, sasl=LOGIN)
+        words = await failure_reason(broker.address, sasl=LOGIN)
 
     assert words == "upstream.sasl is rejected: the broker offers no SASL here; is this the plaintext listener?"
 
 
-async def test_missing_password_file_is_reported_with_its_path(tmp_path: Path) -> None:
+async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
     def accept_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
 
     login = {"mechanism": "PLAIN", "username": "me", "password_file": str(tmp_path / "none")}
     async with ScriptedBroker({ApiKey.SASL_HANDSHAKE: accept_handshake}) as broker:
-        words = await fail_to_connect_and_return_reason(broker.address, sasl=login)
+        words = await failure_reason(broker.address, sasl=login)
 
     assert words == (
         f"upstream.sasl is rejected: upstream.sasl.password_file: {tmp_path}/none cannot be read: "

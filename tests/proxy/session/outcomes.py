@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.produce_request import ProduceRequest
-from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, partition_key_at
+from sluicegate.proxy.responses.produce_responses import ClientError, PartitionKey, partition_at
 from sluicegate.proxy.session.client.client_details import client_details
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.awaited_batches import AwaitedBatches
@@ -12,7 +12,7 @@ from sluicegate.proxy.session.produce.batch_outcome import RequestOutcome
 from sluicegate.validation.validated_request import ValidatedRequest
 
 
-def simulated_outcome(
+def settled_outcome(
     identity: ClientIdentity,
     request: ProduceRequest,
     validated: ValidatedRequest,
@@ -31,12 +31,12 @@ def simulated_outcome(
 
 def _errors(request: ProduceRequest, validated: ValidatedRequest) -> dict[PartitionKey, ClientError]:
     errors = {
-        partition_key_at(request, (t, p)): ClientError(ErrorCode.NONE, is_ours=False)
+        partition_at(request, (t, p)): ClientError(ErrorCode.NONE, is_ours=False)
         for t, topic in enumerate(request.topics)
         for p in range(len(topic.partitions))
     }
     for place, rejected in validated.rejected.items():
-        errors[partition_key_at(request, place)] = ClientError(rejected.code, is_ours=True)
+        errors[partition_at(request, place)] = ClientError(rejected.code, is_ours=True)
     for place in validated.to_retry:
-        errors[partition_key_at(request, place)] = ClientError(ErrorCode.REQUEST_TIMED_OUT, is_ours=True)
+        errors[partition_at(request, place)] = ClientError(ErrorCode.REQUEST_TIMED_OUT, is_ours=True)
     return errors

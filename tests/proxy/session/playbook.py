@@ -20,7 +20,7 @@ from sluicegate.config.loading import load
 from sluicegate.config.values.address import HostPort
 from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH
 from sluicegate.proxy.reporting.metrics.counters import Counters
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.assembly import ProxyParts, Runtime, assemble_proxy
 from sluicegate.proxy.session.connection import Connection
 from sluicegate.proxy.session.handlers.arrival import Route
@@ -29,7 +29,7 @@ from sluicegate.proxy.session.handlers.session import Session
 from sluicegate.proxy.session.opening.loop_detection import LoopDetection
 from sluicegate.proxy.session.outlets import PeerInfo
 from sluicegate.proxy.session.produce.dependencies import ProduceDependencies
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.in_force import RulesInForce
 
 NOW = 1_800_000_000_000
@@ -49,15 +49,15 @@ _OF_A_SESSION = frozenset(
         "ProduceIntake",
         "ResponseHandler",
         "ProduceHandler",
-        "SessionQuotaMeter",
+        "Metering",
         "Connection",
         "FrameReader",
-        "MemoryReservation",
-        "ResponseDelivery",
+        "Gathering",
+        "Delivery",
         "SessionCloser",
         "RequestRunner",
-        "RequestFastPath",
-        "ResponseFastPath",
+        "FastRequests",
+        "FastResponses",
         "InFlightRequest",
         "ProduceRequest",
     }
@@ -82,7 +82,7 @@ class Timer:
         self.step = _nothing  # as an event loop drops the callback of a cancelled handle
 
 
-class ScriptedLoop:
+class Steps:
     """An event loop that runs only when the test asks for it. `seconds`: its clock, which only the test changes."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class ScriptedLoop:
         self.timers.append(Timer(seconds, step))
         return self.timers[-1]
 
-    def run_scheduled_steps(self) -> None:
+    def turn(self) -> None:
         """Run the steps that are scheduled now, without those that they schedule."""
         for _ in range(len(self._steps)):
             self._steps.popleft()()
@@ -112,17 +112,17 @@ class ScriptedLoop:
         for _ in range(most):
             if not self._steps:
                 return
-            self.run_scheduled_steps()
+            self.turn()
 
-    def run_until(self, is_done: Callable[[], bool]) -> None:
+    def until(self, is_done: Callable[[], bool]) -> None:
         """Run until a condition that a thread changes is true."""
         while not is_done():
             if not self._steps:
                 assert self._from_thread.wait(_THREAD_SECONDS), "no thread has responded"
                 self._from_thread.clear()
-            self.run_scheduled_steps()
+            self.turn()
 
-    def run_due_timers(self, seconds: float) -> None:
+    def time_passes(self, seconds: float) -> None:
         """Run all timers that are due by then; cancelled ones are dropped."""
         due = [timer for timer in self.timers if timer.seconds <= seconds]
         self.timers = [timer for timer in self.timers if timer.seconds > seconds and not timer.is_cancelled]
@@ -132,7 +132,7 @@ class ScriptedLoop:
         self.run_steps()
 
 
-class RecordingTransport:
+class Outlet:
     """A peer that reads all bytes at once, or none while `stuck`; more than 64 KiB fill it, as with a socket."""
 
     def __init__(self, connection: Connection) -> None:
@@ -157,7 +157,7 @@ class RecordingTransport:
         for data in list_of_data:
             self.write(data)
 
-    def resume_peer_reading(self) -> None:
+    def take_all(self) -> None:
         """Let the peer read again."""
         self.stuck = False
         for data in self._unsent:
@@ -190,12 +190,12 @@ class RecordingTransport:
             self._connection.connection_lost(None)
 
 
-def assemble_scripted_proxy(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
+def proxy_in(runtime: Runtime, environment: dict[str, str]) -> ProxyParts:
     """Return the parts of a proxy; `environment` is its configuration."""
     config = load(Source("test"), _LEAST | environment).config
-    book = BrokerAddressBook({}, lambda _: HostPort("h", 1))
+    book = AddressBook({}, lambda _: HostPort("h", 1))
     return assemble_proxy(
-        config, runtime, RulesInForce(create_rulebook(config)), Counters(), book, LoopDetection(_MARK), None
+        config, runtime, RulesInForce(rulebook_of(config)), Counters(), book, LoopDetection(_MARK), None
     )
 
 
@@ -209,7 +209,7 @@ class Playbook:
         **environment: str,
     ) -> None:
         """`change` may replace dependencies of the session; `environment` is the configuration."""
-        self.loop = ScriptedLoop()
+        self.loop = Steps()
         self.failed: Callable[[Exception], None] | None = None
         self.broker_comes = True
         self.client_address = "192.0.2.1:5"
@@ -220,24 +220,24 @@ class Playbook:
             dial=self._dialled,
             describe_client=lambda _: PeerInfo(self.client_address, "192.0.2.2:9092"),
             describe_broker=lambda _: PeerInfo("192.0.2.3:9092", "192.0.2.2:6"),
-            tls_disconnect_reason=lambda _error: None,
+            why_lost=lambda _error: None,
             now_ms=lambda: NOW,
             seconds=lambda: self.loop.seconds,
         )
-        self.parts = assemble_scripted_proxy(runtime, environment)
+        self.parts = proxy_in(runtime, environment)
         dependencies = self.parts.dependencies
         if not has_fast_path:
             dependencies = replace_produce_dependencies(dependencies, ordinary=None)
         self.dependencies = change(dependencies)
-        self.session, self.client = self.open_another_session()
-        self.broker = RecordingTransport(self.session.broker)
+        self.session, self.client = self.another_session()
+        self.broker = Outlet(self.session.broker)
         self._not_read = b""
         self._has_begun = False
 
-    def open_another_session(self) -> tuple[Session, RecordingTransport]:
+    def another_session(self) -> tuple[Session, Outlet]:
         """Return another session of the same proxy, and its client, which connects from `client_address`."""
         session = Session(self.dependencies, lambda _: Route("bootstrap", lambda _: ()))
-        client = RecordingTransport(session.client)
+        client = Outlet(session.client)
         session.client.connection_made(client)
         return session, client
 
@@ -268,7 +268,7 @@ class Playbook:
         deliver_from_peer(self.session.broker, self.broker, data)
 
 
-def count_session_objects() -> Counter[str]:
+def objects_of_sessions() -> Counter[str]:
     """Count the session objects in this process, by kind. With the garbage collector disabled, these are all objects
     that still have a reference, even if only from each other.
     """
@@ -286,7 +286,7 @@ def replace_produce_dependencies(dependencies: SessionDependencies, **changed: A
     return replace(dependencies, requests=replace(dependencies.requests, produce=produce))
 
 
-def deliver_from_peer(connection: Connection, outlet: RecordingTransport, data: bytes) -> bytes:
+def deliver_from_peer(connection: Connection, outlet: Outlet, data: bytes) -> bytes:
     """Deliver bytes from a peer; return the unread ones."""
     while data and outlet.is_read and not outlet.is_closing():
         view = connection.get_buffer(-1)

@@ -25,19 +25,19 @@ _METADATA = {"brokers": [], "cluster_id": None, "controller_id": -1, "throttle_t
 _CODES = struct.Struct(">h")
 
 
-def metadata_response_body(*codes: int) -> bytes:
+def body_of_metadata(*codes: int) -> bytes:
     topics = [_TOPIC | {"error_code": code} for code in codes]
     return METADATA_RESPONSE.build(_METADATA | {"topics": topics}, 12)
 
 
-def produce_response_body(version: int, *codes: int) -> bytes:
+def body_of_produce(version: int, *codes: int) -> bytes:
     stored = {"base_offset": 0, "log_append_time_ms": -1, "log_start_offset": 0}
     partitions = [stored | {"index": index, "error_code": code} for index, code in enumerate(codes)]
     topics = [{"name": "t", "partition_responses": partitions}]
     return PRODUCE_RESPONSE.build({"responses": topics, "throttle_time_ms": 0}, version)
 
 
-def fetch_response_body(version: int, *codes: int) -> bytes:
+def body_of_fetch(version: int, *codes: int) -> bytes:
     positions = {"high_watermark": 9, "last_stable_offset": 9, "log_start_offset": 0, "preferred_read_replica": -1}
     partitions = [
         positions | {"partition_index": index, "error_code": code, "aborted_transactions": None, "records": b"r" * 99}
@@ -48,7 +48,7 @@ def fetch_response_body(version: int, *codes: int) -> bytes:
     return FETCH_RESPONSE.build(head | {"responses": topics}, version)
 
 
-def list_offsets_response_body(version: int, *codes: int) -> bytes:
+def body_of_list_offsets(version: int, *codes: int) -> bytes:
     partitions = [
         {"partition_index": index, "error_code": code, "timestamp": -1, "offset": 0} for index, code in enumerate(codes)
     ]
@@ -63,8 +63,8 @@ CASES = {
     "heartbeat": (12, 4, b"\2g" + bytes(4) + b"\2m\0\0", True, bytes(4) + _CODES.pack(27) + b"\0", [27]),
     "old-heartbeat": (12, 0, _MEMBER, False, _CODES.pack(30), [30]),
     "fetch-session": (1, 11, b"\xff" * 4 + bytes(34), False, bytes(4) + _CODES.pack(70) + bytes(8), [70]),
-    "fetch": (1, 12, b"\xff" * 4 + bytes(30), True, fetch_response_body(12, 0, 29, 29, 3), [29, 3]),
-    "list-offsets": (2, 2, b"\xff" * 4 + bytes(5), False, list_offsets_response_body(2, 0, 6), [6]),
+    "fetch": (1, 12, b"\xff" * 4 + bytes(30), True, body_of_fetch(12, 0, 29, 29, 3), [29, 3]),
+    "list-offsets": (2, 2, b"\xff" * 4 + bytes(5), False, body_of_list_offsets(2, 0, 6), [6]),
     "offset-commit": (
         8,
         8,
@@ -76,7 +76,7 @@ CASES = {
     "cut-fetch": (1, 4, b"\xff" * 4 + bytes(30), False, bytes(4) + b"\0\0\0\2" + bytes(3), []),
     "init-producer-id": (22, 1, b"\xff\xff" + bytes(4), False, bytes(4) + _CODES.pack(31) + bytes(10), [31]),
     "handshake": (17, 1, b"\0\3FOO", False, _CODES.pack(33) + b"\0\0\0\1\0\5PLAIN", [33]),
-    "metadata": (3, 12, b"\1\1\0\0\0", True, metadata_response_body(0, 29, 3, 29), [29, 3]),
+    "metadata": (3, 12, b"\1\1\0\0\0", True, body_of_metadata(0, 29, 3, 29), [29, 3]),
     "unknown-code": (12, 0, _MEMBER, False, _CODES.pack(999), [999]),
     "success": (12, 0, _MEMBER, False, _CODES.pack(0), []),
 }
@@ -98,7 +98,7 @@ def session_after_first_request(has_fast_path: bool) -> Playbook:
     """Return a session that knows its client's id."""
     play = Playbook(has_fast_path)
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1, client_id=_CLIENT.encode()))
-    play.from_broker(sized_frame(struct.pack(">i", 1) + b"\0" + produce_response_body(9, 0)))
+    play.from_broker(sized_frame(struct.pack(">i", 1) + b"\0" + body_of_produce(9, 0)))
     play.client.sent.clear()
     return play
 
@@ -125,17 +125,17 @@ def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: i
 
     play.from_client(sized_produce_request(version, {b"t": [(0, good_batch(NOW)), (1, good_batch(NOW))]}, -1, 7))
     header = struct.pack(">i", 7) + (b"\0" if version >= 9 else b"")
-    play.from_broker(sized_frame(header + produce_response_body(version, 0, 6)))
+    play.from_broker(sized_frame(header + body_of_produce(version, 0, 6)))
 
     assert play.parts.counters.broker_errors == {("Produce", "NOT_LEADER_OR_FOLLOWER", _of(play)): 1}
 
 
-def test_only_broker_error_codes_of_a_merged_response_are_counted() -> None:
+def test_of_a_merged_response_only_the_brokers_own_codes_count() -> None:
     """The broker returns errors for the stand-in of partition 1 and for the forwarded batch of partition 0."""
     play = Playbook(False, SLUICEGATE__DEFAULTS="{message.timestamp.before.max.ms: 1000}")
 
     play.from_client(sized_produce_request(3, {b"t": [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}, -1, 7))
-    play.from_broker(sized_frame(struct.pack(">i", 7) + produce_response_body(3, 29, 2)))
+    play.from_broker(sized_frame(struct.pack(">i", 7) + body_of_produce(3, 29, 2)))
 
     assert play.parts.counters.broker_errors == {("Produce", "TOPIC_AUTHORIZATION_FAILED", _of(play)): 1}
 
@@ -145,12 +145,12 @@ def _of(play: Playbook) -> str:
     return play.session.identity.client_id or "none"
 
 
-def test_client_ids_beyond_the_limit_share_one_series_without_losing_counts() -> None:
+def test_invented_client_ids_share_one_series_and_no_count_is_lost() -> None:
     counters = Counters()
     errors = BrokerErrorCounts(counters, Lock(), lambda: NOW, max_kinds=5, max_clients=3)
 
     for number in range(1000):
-        errors.count_broker_error(ClientIdentity(f"192.0.2.{number % 3}:5", f"client-{number}"), 12, number % 40)
+        errors.broker_error(ClientIdentity(f"192.0.2.{number % 3}:5", f"client-{number}"), 12, number % 40)
 
     assert len(counters.broker_errors) <= 5 + 40
     assert counters.broker_errors.total() == 1000

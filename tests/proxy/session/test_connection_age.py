@@ -2,7 +2,7 @@
 
 import struct
 
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.proxy.session.deadlines import ConnectionAge
 from tests.proxy.session.playbook import Playbook
@@ -13,7 +13,7 @@ _LIMIT = "limits.max_connection_age_seconds"
 
 def test_an_old_connection_closes_after_the_requests_in_flight() -> None:
     play = Playbook(**_OLD)
-    heartbeat = build_frame(build_request_header(12, 0, 7, "test", 1) + b"\0\1g\0\0\0\1\0\1m")
+    heartbeat = frame_of(build_request_header(12, 0, 7, "test", 1) + b"\0\1g\0\0\0\1\0\1m")
     play.from_client(heartbeat)
     play.session.check_deadlines(1000.0)
     play.session.check_deadlines(1100.0)
@@ -23,14 +23,14 @@ def test_an_old_connection_closes_after_the_requests_in_flight() -> None:
     play.session.check_deadlines(1112.0)
     assert not play.client.is_read
     assert not play.client.closed
-    play.from_broker(build_frame(struct.pack(">ih", 7, 0)))
+    play.from_broker(frame_of(struct.pack(">ih", 7, 0)))
 
-    assert play.client.sent == build_frame(struct.pack(">ih", 7, 0))
+    assert play.client.sent == frame_of(struct.pack(">ih", 7, 0))
     assert play.broker.has_ended_writing
     assert play.parts.counters.closed_by_limit[_LIMIT] == 1
 
 
-def test_idle_old_connection_closes_at_once_only_if_an_age_limit_is_set() -> None:
+def test_an_idle_connection_closes_at_once_and_none_without_a_bound() -> None:
     old, free = Playbook(**_OLD), Playbook()
     for play in (old, free):
         for now in (1000.0, 1111.0, 1e9):
@@ -40,9 +40,9 @@ def test_idle_old_connection_closes_at_once_only_if_an_age_limit_is_set() -> Non
     assert not free.client.closed
 
 
-def test_maximum_ages_of_connections_are_spread() -> None:
+def test_connections_that_began_together_do_not_end_together() -> None:
     early, late = ConnectionAge(100, lambda: 0.0), ConnectionAge(100, lambda: 1.0)
 
-    ended = [next(now for now in range(130) if age.is_max_age_reached(now)) for age in (early, late)]
+    ended = [next(now for now in range(130) if age.is_reached(now)) for age in (early, late)]
 
     assert ended == [101, 111]

@@ -16,23 +16,23 @@ def test_a_response_of_the_proxy_waits_for_earlier_broker_responses() -> None:
     for in_flight in (first, ours, last):
         queue.add(in_flight)
 
-    assert queue.pop_if_ready() is None
-    assert queue.pop_if_awaited() is first
-    assert queue.pop_if_awaited() is None  # the proxy responds to the next request
-    assert queue.pop_if_ready() is ours
-    assert queue.pop_if_ready() is None
-    assert queue.pop_if_awaited() is last
+    assert queue.pop_ready() is None
+    assert queue.pop_awaited() is first
+    assert queue.pop_awaited() is None  # the proxy responds to the next request
+    assert queue.pop_ready() is ours
+    assert queue.pop_ready() is None
+    assert queue.pop_awaited() is last
     assert len(queue) == 0
 
 
-def test_connection_close_waits_for_earlier_responses() -> None:
+def test_a_close_waits_for_earlier_responses() -> None:
     queue = InFlightQueue(InFlightTotal())
     queue.add(InFlightRequest(1))
     queue.add(InFlightRequest(closes=True))
 
-    assert queue.pop_if_ready() is None
-    queue.pop_if_awaited()
-    closing = queue.pop_if_ready()
+    assert queue.pop_ready() is None
+    queue.pop_awaited()
+    closing = queue.pop_ready()
     assert closing is not None
     assert closing.closes
 
@@ -48,11 +48,11 @@ def test_in_flight_requests_leave_the_queue_in_order(steps: list[str]) -> None:
             case "pop awaited":
                 oldest = model.popleft()[1] if model and model[0][0] == "awaited" else None
                 assert queue.awaited() is oldest
-                assert queue.pop_if_awaited() is oldest
+                assert queue.pop_awaited() is oldest
             case "pop ready":
-                is_oldest_ready = bool(model) and model[0][0] != "awaited"
-                assert queue.is_oldest_ready() == is_oldest_ready
-                assert queue.pop_if_ready() is (model.popleft()[1] if is_oldest_ready else None)
+                is_ready = bool(model) and model[0][0] != "awaited"
+                assert queue.is_ready() == is_ready
+                assert queue.pop_ready() is (model.popleft()[1] if is_ready else None)
             case _:
                 made = InFlightRequest(number, response=b"a" if step == "responded" else None, closes=step == "closes")
                 model.append((step, made))
@@ -61,12 +61,12 @@ def test_in_flight_requests_leave_the_queue_in_order(steps: list[str]) -> None:
 
 
 @pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 5000])
-def test_large_queue_capacity_is_released_when_empty(count: int) -> None:
+def test_a_large_ring_is_released_when_it_is_empty(count: int) -> None:
     queue = InFlightQueue(InFlightTotal())
     for _ in range(3):
         for number in range(count):
             queue.add(InFlightRequest(number))
-        popped = [queue.pop_if_awaited() for _ in range(count)]
+        popped = [queue.pop_awaited() for _ in range(count)]
         assert [each.correlation_id for each in popped if each is not None] == list(range(count))
         assert queue.capacity <= 64
 
@@ -75,7 +75,7 @@ def test_the_newest_in_flight_request_is_the_last_added() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(20):
         queue.add(InFlightRequest(number))
-        assert queue.newest_request().correlation_id == number
+        assert queue.newest().correlation_id == number
         if number % 3:
             queue.pop()
 
@@ -98,7 +98,7 @@ def test_the_queues_of_all_connections_are_counted_together() -> None:
         assert total.is_full() == (total.count >= 100)
 
 
-def test_pending_requests_end_oldest_first_after_the_ring_buffer_wraps() -> None:
+def test_unanswered_requests_end_oldest_first_also_after_the_ring_has_wrapped() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(6):
         queue.add(InFlightRequest(number))

@@ -29,7 +29,7 @@ def raise_bug(*_: object) -> NoReturn:
     raise ValueError("a bug")
 
 
-class ValidationFailingOnEventLoop:
+class FailsOnTheLoop:
     validate = staticmethod(raise_bug)
     previous = PreviousTimes()
     converts_legacy = False
@@ -38,7 +38,7 @@ class ValidationFailingOnEventLoop:
         return self.converts_legacy
 
 
-def inject_failure_in_thread(dependencies: SessionDependencies) -> SessionDependencies:
+def fail_in_a_thread(dependencies: SessionDependencies) -> SessionDependencies:
     of = dependencies.requests.produce
     scheduler = Scheduler(
         of.names.by_id, of.rules, ValidationLimits(), of.now_ms, raise_bug, dependencies.loop.call_soon
@@ -46,11 +46,11 @@ def inject_failure_in_thread(dependencies: SessionDependencies) -> SessionDepend
     return replace_produce_dependencies(dependencies, scheduler=scheduler)
 
 
-def inject_failure_on_event_loop(dependencies: SessionDependencies) -> SessionDependencies:
-    return replace_produce_dependencies(dependencies, scheduler=ValidationFailingOnEventLoop())
+def fail_on_the_loop(dependencies: SessionDependencies) -> SessionDependencies:
+    return replace_produce_dependencies(dependencies, scheduler=FailsOnTheLoop())
 
 
-class ValidationFailingForOneTopic:
+class FailsForOneTopic:
     """Validates all requests but those for topic `t`."""
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -65,13 +65,13 @@ class ValidationFailingForOneTopic:
         return self._scheduler.validate(request, *others)
 
 
-def inject_failure_for_one_topic(dependencies: SessionDependencies) -> SessionDependencies:
+def fail_for_one_topic(dependencies: SessionDependencies) -> SessionDependencies:
     return replace_produce_dependencies(
-        dependencies, scheduler=ValidationFailingForOneTopic(dependencies.requests.produce.scheduler)
+        dependencies, scheduler=FailsForOneTopic(dependencies.requests.produce.scheduler)
     )
 
 
-class FailingClock:
+class Clock:
     """The fast path's clock. If it is `broken` it fails at each request, and not when a topic is added after that."""
 
     def __init__(self) -> None:
@@ -86,9 +86,7 @@ class FailingClock:
 
 
 DAMAGED = sized_produce_request(9, {b"t": [(n, good_batch(NOW)[:-1] + b"\xff") for n in range(300)]})
-PLACES = pytest.mark.parametrize(
-    ("change", "request_"), [(inject_failure_on_event_loop, ONE), (inject_failure_in_thread, DAMAGED)]
-)
+PLACES = pytest.mark.parametrize(("change", "request_"), [(fail_on_the_loop, ONE), (fail_in_a_thread, DAMAGED)])
 
 
 def session_with_bug(change: Callable[[SessionDependencies], SessionDependencies], word: str) -> Playbook:
@@ -101,7 +99,7 @@ def test_an_internal_error_closes_the_connection_by_default(change: Any, request
     for play in (Playbook(change=change), session_with_bug(change, "close")):
         with capture_logs() as lines:
             play.from_client(request_)
-            play.loop.run_until(lambda play=play: play.client.aborted)
+            play.loop.until(lambda play=play: play.client.aborted)
 
         assert [line["event"] for line in lines] == [CLOSED]
         assert play.parts.counters.internal_errors == {"closed": 1}
@@ -115,7 +113,7 @@ def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(
 
     with capture_logs() as lines:
         play.from_client(request_)
-        play.loop.run_until(lambda: bool(play.broker.sent))
+        play.loop.until(lambda: bool(play.broker.sent))
     answer = b"\0\0\0\x0c\0\0\0\x01\0\x01\0\0\0\0\0\0"
     play.from_broker(answer)
 
@@ -129,7 +127,7 @@ def test_a_request_is_forwarded_unchanged_after_an_internal_error_if_configured(
 
 @pytest.mark.internal_error
 def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
-    play = session_with_bug(inject_failure_on_event_loop, "forward")
+    play = session_with_bug(fail_on_the_loop, "forward")
     request = sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, acks=0)
 
     play.from_client(request)
@@ -138,8 +136,8 @@ def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
     assert len(play.session.queue) == 0
 
 
-def test_client_protocol_error_is_not_counted_as_internal_error() -> None:
-    play = session_with_bug(inject_failure_on_event_loop, "forward")
+def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
+    play = session_with_bug(fail_on_the_loop, "forward")
 
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
 
@@ -151,15 +149,15 @@ def test_client_protocol_error_is_not_counted_as_internal_error() -> None:
 @pytest.mark.internal_error
 @pytest.mark.parametrize("word", ["close", "forward"])
 def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: str) -> None:
-    play = Playbook(change=inject_failure_for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
+    play = Playbook(change=fail_for_one_topic, SLUICEGATE__ON_INTERNAL_ERROR=word)
     of_another = sized_produce_request(9, {b"another": [(0, good_batch(NOW))]})
 
     with capture_logs() as lines:
         play.from_client(of_another * 2)
-        play.loop.run_until(lambda: len(play.broker.sent) == 2 * len(of_another))
+        play.loop.until(lambda: len(play.broker.sent) == 2 * len(of_another))
         assert not lines
         play.from_client(ONE)
-        play.loop.run_until(lambda: play.client.aborted or len(play.broker.sent) > 2 * len(of_another))
+        play.loop.until(lambda: play.client.aborted or len(play.broker.sent) > 2 * len(of_another))
 
     if word == "close":
         assert [line["event"] for line in lines] == [CLOSED]
@@ -175,19 +173,19 @@ def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: s
 @pytest.mark.internal_error
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_request_is_validated_on_the_slow_path_if_the_fast_path_fails(word: str) -> None:
+def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(word: str) -> None:
     good = sized_produce_request(11, {b"t": [(0, good_batch(NOW))]})
     bad = sized_produce_request(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
     unread = sized_request(3, 9, b"\1\0\0\0\0")
-    clock = FailingClock()
+    clock = Clock()
 
-    def inject_clock(dependencies: SessionDependencies) -> SessionDependencies:
+    def with_clock(dependencies: SessionDependencies) -> SessionDependencies:
         rules = dependencies.requests.produce.rules
         return replace_produce_dependencies(
             dependencies, ordinary=make_ordinary_requests(ValidationLimits(), 1000, clock, rules)
         )
 
-    play = Playbook(change=inject_clock, SLUICEGATE__ON_INTERNAL_ERROR=word)
+    play = Playbook(change=with_clock, SLUICEGATE__ON_INTERNAL_ERROR=word)
 
     with capture_logs() as lines:
         play.from_client(good)  # validated on the slow path, from which the fast path learns

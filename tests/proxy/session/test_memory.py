@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from sluicegate.proxy.session.memory import FrameMemoryBudget, MemoryReservation, MemoryShare
+from sluicegate.proxy.session.memory import GatherBudget, Gathering, MemoryShare
 
 
 class DeferredCalls:
@@ -29,14 +29,14 @@ def share_with_deferred_calls(total: int) -> tuple[MemoryShare, DeferredCalls]:
     return MemoryShare(total, later), later
 
 
-def gathering_with_recorded_grants(share: MemoryShare, served: list[str], name: str) -> MemoryReservation:
-    return MemoryReservation(share, lambda: served.append(name))
+def gathering_that_notes(share: MemoryShare, served: list[str], name: str) -> Gathering:
+    return Gathering(share, lambda: served.append(name))
 
 
 def test_memory_is_granted_in_the_order_of_requests() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    here, large, small = (gathering_with_recorded_grants(share, served, name) for name in ("here", "large", "small"))
+    here, large, small = (gathering_that_notes(share, served, name) for name in ("here", "large", "small"))
 
     assert here.reserve(80)
     assert not large.reserve(50)
@@ -48,30 +48,27 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
     assert (large.held, small.held) == (50, 10)
 
 
-def test_closed_session_releases_its_memory_and_gets_no_more() -> None:
+def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    all_of_it, gone, here = (gathering_with_recorded_grants(share, served, name) for name in ("all", "gone", "here"))
+    all_of_it, gone, here = (gathering_that_notes(share, served, name) for name in ("all", "gone", "here"))
     all_of_it.reserve(100)
     gone.reserve(60)
     here.reserve(60)
 
-    gone.free_all_memory()
+    gone.leave()
     all_of_it.settle()
     later.run()
 
     assert served == ["here"]
     here.settle()
-    assert gathering_with_recorded_grants(share, served, "next").reserve(100)
+    assert gathering_that_notes(share, served, "next").reserve(100)
 
 
-def test_partially_read_frames_do_not_deadlock_over_memory() -> None:
+def test_half_read_frames_do_not_deadlock() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
-    one, two = (
-        gathering_with_recorded_grants(share, served, "one"),
-        gathering_with_recorded_grants(share, served, "two"),
-    )
+    one, two = gathering_that_notes(share, served, "one"), gathering_that_notes(share, served, "two")
     assert one.reserve(50)
     assert two.reserve(50)
 
@@ -88,14 +85,14 @@ def test_partially_read_frames_do_not_deadlock_over_memory() -> None:
     assert served == ["one", "two"]
 
 
-def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> None:
+def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[int] = []
-    first = MemoryReservation(share, lambda: None)
+    first = Gathering(share, lambda: None)
     first.reserve(100)
     depth = 0
 
-    def record_grant(number: int) -> None:
+    def note_granted(number: int) -> None:
         nonlocal depth
         depth += 1
         assert depth == 1
@@ -103,7 +100,7 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> Non
         waiters[number].settle()  # as a small request does, which is forwarded at once
         depth -= 1
 
-    waiters = [MemoryReservation(share, lambda number=number: record_grant(number)) for number in range(10_000)]
+    waiters = [Gathering(share, lambda number=number: note_granted(number)) for number in range(10_000)]
     for each in waiters:
         assert not each.reserve(60)
 
@@ -115,20 +112,20 @@ def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> Non
 
 
 def test_large_requests_leave_memory_for_small_requests_and_responses() -> None:
-    budget = FrameMemoryBudget(512 << 20, 100 << 20, DeferredCalls())
-    giants = [MemoryReservation(budget.large, lambda: None) for _ in range(12)]
+    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
+    giants = [Gathering(budget.large, lambda: None) for _ in range(12)]
     for giant in giants:
         giant.reserve(100 << 20)
 
-    assert MemoryReservation(budget.small, lambda: None).reserve(budget.small_frame_bytes)
-    assert MemoryReservation(budget.small_responses, lambda: None).reserve(1 << 20)
-    assert MemoryReservation(budget.large_responses, lambda: None).reserve(1 << 20)
+    assert Gathering(budget.small, lambda: None).reserve(budget.small_frame_bytes)
+    assert Gathering(budget.small_responses, lambda: None).reserve(1 << 20)
+    assert Gathering(budget.large_responses, lambda: None).reserve(1 << 20)
     assert sum(giant.held for giant in giants) <= 512 << 20
 
 
 def test_large_responses_leave_memory_for_small_ones() -> None:
-    budget = FrameMemoryBudget(512 << 20, 100 << 20, DeferredCalls())
+    budget = GatherBudget(512 << 20, 100 << 20, DeferredCalls())
     for _ in range(19):
-        MemoryReservation(budget.large_responses, lambda: None).reserve(60 << 20)
+        Gathering(budget.large_responses, lambda: None).reserve(60 << 20)
 
-    assert MemoryReservation(budget.small_responses, lambda: None).reserve(300)
+    assert Gathering(budget.small_responses, lambda: None).reserve(300)

@@ -11,7 +11,7 @@ import uvloop
 from sluicegate.proxy.session.pacing import LoopLateness, Pacer
 
 
-class ScriptedLateness:
+class ScriptedTurn:
     def __init__(self, check_lateness: Callable[[], bool]) -> None:
         self.check_lateness = check_lateness
         self.times_late = 0
@@ -20,10 +20,10 @@ class ScriptedLateness:
 def test_the_pacer_runs_steps_in_order_until_the_loop_is_late() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: len(done) % 3 == 0))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: len(done) % 3 == 0))
 
     for number in range(7):
-        pacer.schedule_fairly(lambda number=number: done.append(number))
+        pacer.later(lambda number=number: done.append(number))
     assert done == []
     seen = []
     while rounds:
@@ -37,8 +37,8 @@ def test_the_pacer_runs_steps_in_order_until_the_loop_is_late() -> None:
 def test_a_step_added_by_a_step_runs_in_the_next_round() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: False))
-    pacer.schedule_fairly(lambda: (done.append("first"), pacer.schedule_fairly(lambda: done.append("second")))[0])
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
+    pacer.later(lambda: (done.append("first"), pacer.later(lambda: done.append("second")))[0])
 
     rounds.pop(0)()
     assert done == ["first"]
@@ -47,16 +47,16 @@ def test_a_step_added_by_a_step_runs_in_the_next_round() -> None:
     assert not rounds
 
 
-def test_later_steps_run_after_a_step_raises_an_error() -> None:
+def test_an_error_that_a_step_raises_stops_no_later_step() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: False))
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
 
     def raise_error() -> None:
         raise ZeroDivisionError
 
-    pacer.schedule_fairly(raise_error)
-    pacer.schedule_fairly(lambda: done.append("next"))
+    pacer.later(raise_error)
+    pacer.later(lambda: done.append("next"))
 
     with pytest.raises(ZeroDivisionError):
         rounds.pop(0)()
@@ -68,16 +68,16 @@ def test_a_loop_is_late_until_it_polls_its_sockets() -> None:
     now, behind = [0.0], []
     turn = LoopLateness(behind.append, lambda: now[0])
 
-    def set_time_and_check_lateness(seconds: float) -> bool:
+    def lateness_at(seconds: float) -> bool:
         now[0] = seconds
         return turn.check_lateness()
 
-    assert not set_time_and_check_lateness(0.0004)
-    assert not set_time_and_check_lateness(0.0007), "lateness is only known from now on"
-    assert not set_time_and_check_lateness(0.0011)
-    assert set_time_and_check_lateness(0.0013)
+    assert not lateness_at(0.0004)
+    assert not lateness_at(0.0007), "lateness is only known from now on"
+    assert not lateness_at(0.0011)
+    assert lateness_at(0.0013)
     behind.pop()()
-    assert not set_time_and_check_lateness(0.0015)
+    assert not lateness_at(0.0015)
     assert not behind, "no work is deferred without a reason"
 
 
@@ -91,10 +91,10 @@ def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
 
 
 @pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_real_event_loop_becomes_late_and_recovers_after_polling_its_sockets(
+def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
     loop_of: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
-    async def run_until_late_repeatedly() -> int:
+    async def take_turns() -> int:
         turn = LoopLateness(asyncio.get_running_loop().call_soon, time.monotonic)
         turns = 0
         for _ in range(5):
@@ -109,7 +109,7 @@ def test_real_event_loop_becomes_late_and_recovers_after_polling_its_sockets(
 
     loop = loop_of()
     try:
-        assert loop.run_until_complete(run_until_late_repeatedly()) == 5
+        assert loop.run_until_complete(take_turns()) == 5
     finally:
         loop.close()
 
@@ -117,10 +117,10 @@ def test_real_event_loop_becomes_late_and_recovers_after_polling_its_sockets(
 def test_fewer_steps_run_after_slow_polls() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    turn = ScriptedLateness(lambda: False)
+    turn = ScriptedTurn(lambda: False)
     pacer = Pacer(rounds.append, turn)
     for number in range(2000):
-        pacer.schedule_fairly(lambda number=number: done.append(number))
+        pacer.later(lambda number=number: done.append(number))
 
     seen = []
     for _ in range(12):
@@ -139,9 +139,9 @@ def test_fewer_steps_run_after_slow_polls() -> None:
 def test_costly_deferred_steps_are_spread_over_polls() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[int] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: False), most_steps=8)
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False), most_steps=8)
     for number in range(20):
-        pacer.schedule_fairly(lambda number=number: done.append(number))
+        pacer.later(lambda number=number: done.append(number))
 
     seen = []
     while rounds:
@@ -154,11 +154,11 @@ def test_costly_deferred_steps_are_spread_over_polls() -> None:
 def test_two_pacers_both_slow_down_when_the_loop_is_late() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    turn = ScriptedLateness(lambda: False)
+    turn = ScriptedTurn(lambda: False)
     one, other = Pacer(rounds.append, turn, most_steps=2), Pacer(rounds.append, turn, most_steps=2)
     for pacer, name in ((one, "one"), (other, "other")):
         for _ in range(2):
-            pacer.schedule_fairly(lambda name=name: done.append(name))
+            pacer.later(lambda name=name: done.append(name))
 
     turn.times_late += 1
     rounds.pop(0)()
@@ -167,14 +167,14 @@ def test_two_pacers_both_slow_down_when_the_loop_is_late() -> None:
     assert done == ["one", "other"], "half as many of each"
 
 
-def test_steps_of_one_address_do_not_wait_for_a_thousand_of_another() -> None:
+def test_a_connection_from_another_address_does_not_wait_for_a_thousand_others() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: False), most_steps=4)
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False), most_steps=4)
     for number in range(1000):
-        pacer.schedule_fairly(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
+        pacer.later(lambda number=number: done.append(f"of many {number}"), "192.0.2.1")
     for number in range(2):
-        pacer.schedule_fairly(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")
+        pacer.later(lambda number=number: done.append(f"alone {number}"), "192.0.2.2")
 
     rounds.pop(0)()
 
@@ -184,9 +184,9 @@ def test_steps_of_one_address_do_not_wait_for_a_thousand_of_another() -> None:
 def test_a_failing_step_is_reported_and_later_steps_run() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
-    pacer = Pacer(rounds.append, ScriptedLateness(lambda: False))
-    pacer.schedule_fairly(partial(done.remove, "what is not there"), "192.0.2.1")
-    pacer.schedule_fairly(lambda: done.append("the next"), "192.0.2.1")
+    pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
+    pacer.later(partial(done.remove, "what is not there"), "192.0.2.1")
+    pacer.later(lambda: done.append("the next"), "192.0.2.1")
 
     with pytest.raises(ValueError):
         rounds.pop(0)()

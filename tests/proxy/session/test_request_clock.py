@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.protocol.api import ApiKey
-from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_fast_path_counters
+from sluicegate.proxy.fastpath.paths import HAS_FAST_PATH, make_path_counts
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import InFlightRequest
 from sluicegate.proxy.session.request_clock import RequestClock
@@ -25,25 +25,25 @@ class ScriptedClock:
         self.answered: list[Told] = []
         self.clock = RequestClock(lambda: self.now, self)
 
-    def count_time_in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def in_proxy(self, api_key: int, seconds: float, stands_for: int) -> None:
         self.sent.append((api_key, seconds, stands_for))
 
-    def count_time_upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
+    def upstream(self, api_key: int, seconds: float, stands_for: int) -> None:
         self.answered.append((api_key, seconds, stands_for))
 
     def failed(self, _peer: str, error: Exception) -> None:
         raise error
 
-    def inject_clock(self, dependencies: SessionDependencies) -> SessionDependencies:
+    def hand_in(self, dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
             replace_produce_dependencies(dependencies, clock=self.clock),
-            path_counts=make_fast_path_counters(self.clock, self.failed),
+            path_counts=make_path_counts(self.clock, self.failed),
         )
 
 
 def session_with_clock(watch: ScriptedClock, has_fast_path: bool) -> Playbook:
     """Return a session whose client has received its first response; the recorded times of it are removed."""
-    made = Playbook(has_fast_path, change=watch.inject_clock)
+    made = Playbook(has_fast_path, change=watch.hand_in)
     made.from_client(sized_produce_request(3, {b"orders": [(0, good_batch(NOW))]}, -1, 1))
     send_response(made, 1)
     watch.sent.clear()
@@ -105,11 +105,11 @@ def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
     assert [stands_for for _, _, stands_for in watch.sent] == [1, 128, 128]
     assert watch.answered == [(ApiKey.PRODUCE, 0.5, 1), (ApiKey.PRODUCE, 0.5, 128), (ApiKey.PRODUCE, 0.5, 128)]
     assert made.dependencies.path_counts is not None
-    assert made.dependencies.path_counts.request_counts_by_api() == {ApiKey.PRODUCE: 270}
+    assert made.dependencies.path_counts.by_api() == {ApiKey.PRODUCE: 270}
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_timing_is_sampled_separately_per_api_and_once_per_socket_read() -> None:
+def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
     watch = ScriptedClock()
     made = session_with_clock(watch, has_fast_path=True)
 
@@ -131,5 +131,5 @@ def test_a_request_without_a_response_has_no_upstream_time() -> None:
     assert watch.answered == []
 
 
-def test_untimed_request_counts_for_no_other_requests() -> None:
+def test_an_untimed_request_stands_for_no_others() -> None:
     assert InFlightRequest(1).stands_for == 0

@@ -8,15 +8,15 @@ from typing import Any, NoReturn
 import pytest
 from structlog.testing import capture_logs
 
-from sluicegate.protocol.errors import MalformedMessage, ProtocolViolation
-from sluicegate.protocol.framing import Parts, build_frame
+from sluicegate.protocol.errors import MalformedMessage, SenderError
+from sluicegate.protocol.framing import Parts, frame_of
 from sluicegate.protocol.messages.cluster import METADATA_RESPONSE
 from sluicegate.proxy.scheduling.scheduler import Scheduler
 from sluicegate.proxy.session.effect import Steps
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
 from sluicegate.proxy.session.in_flight import Finish
 from sluicegate.proxy.session.pause_reason import PauseReason
-from sluicegate.proxy.session.request_runner import AwaitedResponse, PendingResult, RequestRunner, Resume
+from sluicegate.proxy.session.request_runner import AwaitedResponse, RequestRunner, Resume, Wait
 from sluicegate.validation.policy import ValidationLimits
 from tests.bounds.frames import good_batch, sized_produce_request
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
@@ -48,7 +48,7 @@ class _Run:
     def __init__(self) -> None:
         self.client, self.broker = _Side(), _Side()
         self.faults: list[BaseException] = []
-        self.rejected: list[ProtocolViolation] = []
+        self.rejected: list[SenderError] = []
         self.settled = 0
         self.resumes: list[Resume] = []
         self.abandoned = 0
@@ -62,12 +62,12 @@ class _Run:
 
     def perform(self, effect: object) -> object:
         if isinstance(effect, PauseReason):
-            return PendingResult(effect, self.resumes.append, self._abandon)
+            return Wait(effect, self.resumes.append, self._abandon)
         if isinstance(effect, Exception):
             raise effect
         return effect
 
-    def start_handler(self, steps: Steps[None]) -> None:
+    def begin(self, steps: Steps[None]) -> None:
         self.runner.run(steps, self.perform)
 
 
@@ -79,20 +79,16 @@ def _steps(found: list[object], *effects: object) -> Generator[Any, Any, None]:
 def test_a_handler_without_a_wait_runs_to_its_end() -> None:
     run, found = _Run(), list[object]()
 
-    run.start_handler(_steps(found, 1, "two"))
+    run.begin(_steps(found, 1, "two"))
 
     assert (found, run.runner.is_busy, run.client.paused, run.settled) == ([1, "two"], False, [], 0)
 
 
-def test_client_is_paused_until_the_awaited_result_arrives() -> None:
+def test_the_client_is_paused_until_the_result_is_there() -> None:
     run, found = _Run(), list[object]()
 
-    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES))
-    assert (run.client.paused, run.runner.is_busy, run.runner.waiting_request_number) == (
-        [PauseReason.TOPIC_NAMES],
-        True,
-        1,
-    )
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
+    assert (run.client.paused, run.runner.is_busy, run.runner.busy_with) == ([PauseReason.TOPIC_NAMES], True, 1)
     run.resumes[0](5)
 
     assert (run.client.paused, run.runner.is_busy, found, run.settled) == ([], False, [5], 1)
@@ -100,7 +96,7 @@ def test_client_is_paused_until_the_awaited_result_arrives() -> None:
 
 def test_a_second_result_for_a_resumed_handler_is_ignored() -> None:
     run, found = _Run(), list[object]()
-    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES, PauseReason.TOPIC_NAMES))
 
     run.resumes[0](1)
     run.resumes[0](2)
@@ -113,7 +109,7 @@ def test_a_second_result_for_a_resumed_handler_is_ignored() -> None:
 def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) -> None:
     run, found = _Run(), list[object]()
 
-    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES, second))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES, second))
     run.resumes[0](1)
     assert second in run.client.paused
     assert run.runner.is_busy
@@ -123,18 +119,18 @@ def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) 
     assert found == [1, 2]
 
 
-def test_handler_continues_if_its_wait_resumes_immediately() -> None:
+def test_a_wait_may_resume_immediately() -> None:
     run, found = _Run(), list[object]()
-    wait = PendingResult(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
+    wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
     run.runner.run(_steps(found, 1, 2), lambda effect: wait if effect == 1 else effect)
 
     assert (found, run.client.paused, run.runner.is_busy) == ([7, 2], [], False)
 
 
-def test_handler_does_not_continue_after_its_broker_connection_closes() -> None:
+def test_a_handler_does_not_continue_after_its_broker_has_gone() -> None:
     run, found = _Run(), list[object]()
-    run.start_handler(_steps(found, PauseReason.TOPIC_NAMES))
+    run.begin(_steps(found, PauseReason.TOPIC_NAMES))
     run.broker.closed = True
 
     run.resumes[0](1)
@@ -152,7 +148,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
             except ValueError as error:
                 caught.append(error)
 
-    run.start_handler(steps())
+    run.begin(steps())
     run.resumes[0](None, ValueError("later"))
 
     assert [str(error) for error in caught] == ["now", "later"]
@@ -162,7 +158,7 @@ def test_an_error_of_an_effect_is_raised_in_the_handler() -> None:
 @pytest.mark.parametrize("error", [ValueError("ours"), MemoryError()])
 def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     run = _Run()
-    run.start_handler(_steps([], PauseReason.TOPIC_NAMES, error))
+    run.begin(_steps([], PauseReason.TOPIC_NAMES, error))
 
     run.resumes[0](1)
 
@@ -171,14 +167,14 @@ def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     assert run.broker.aborted
 
 
-def test_malformed_request_after_a_wait_is_reported_as_a_client_error() -> None:
+def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() -> None:
     run, malformed = _Run(), MalformedMessage("no batch")
 
     def steps() -> Generator[Any, Any, None]:
         yield PauseReason.QUOTA_QUEUE
         raise malformed
 
-    run.start_handler(steps())
+    run.begin(steps())
     run.resumes[0](None)
 
     assert (run.rejected, run.faults) == ([malformed], [])
@@ -189,7 +185,7 @@ def test_an_error_before_the_first_wait_is_raised_to_the_caller() -> None:
     run = _Run()
 
     with pytest.raises(ValueError, match="ours"):
-        run.start_handler(_steps([], ValueError("ours")))
+        run.begin(_steps([], ValueError("ours")))
 
     assert not run.faults
 
@@ -197,11 +193,11 @@ def test_an_error_before_the_first_wait_is_raised_to_the_caller() -> None:
 def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
     run = _Run()
 
-    def raise_system_exit() -> Generator[Any, Any, None]:
+    def stop() -> Generator[Any, Any, None]:
         yield PauseReason.TOPIC_NAMES
         raise SystemExit
 
-    run.start_handler(raise_system_exit())
+    run.begin(stop())
     with pytest.raises(SystemExit):
         run.resumes[0](1)
 
@@ -210,8 +206,8 @@ def test_exceptions_that_end_the_process_are_not_swallowed() -> None:
 
 def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() -> None:
     run, found = _Run(), list[object]()
-    run.start_handler(_steps(found, PauseReason.QUOTA_QUEUE))
-    assert run.runner.waiting_request_number is None
+    run.begin(_steps(found, PauseReason.QUOTA_QUEUE))
+    assert run.runner.busy_with is None
 
     run.runner.abandon()
     run.resumes[0](None)
@@ -221,7 +217,7 @@ def test_a_request_that_waits_for_its_quota_is_dropped_when_it_is_abandoned() ->
 
 def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result_comes() -> None:
     run, found = _Run(), list[object]()
-    run.start_handler(_steps(found, PauseReason.VALIDATING))
+    run.begin(_steps(found, PauseReason.VALIDATING))
 
     run.runner.abandon()
     run.resumes[0](3)
@@ -232,7 +228,7 @@ def test_an_abandoned_request_that_waits_for_no_quota_is_forwarded_if_its_result
 
 def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     run, found = _Run(), list[object]()
-    run.start_handler(_steps(found, PauseReason.VALIDATING))
+    run.begin(_steps(found, PauseReason.VALIDATING))
 
     run.runner.end()
     run.resumes[0](3)
@@ -241,7 +237,7 @@ def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     assert run.abandoned == 1
 
 
-def test_awaited_response_pauses_no_client_and_is_rewritten_by_the_handler() -> None:
+def test_an_awaited_response_pauses_no_client_and_the_handler_returns_the_clients_response() -> None:
     run, sent = _Run(), list[Finish]()
 
     def handle_login() -> Generator[Any, Any, Parts]:
@@ -263,14 +259,14 @@ class Settings:
     def __init__(self) -> None:
         self.tells: list[Callable[[Any], None]] = []
 
-    def pending_settings_future(self, _names: object) -> "Settings":
+    def settings_pending(self, _names: object) -> "Settings":
         return self
 
     def add_done_callback(self, done: Callable[[Any], None]) -> None:
         self.tells.append(done)
 
 
-class FailingScheduler:
+class FailsAlways:
     """Fails in every method."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -283,11 +279,11 @@ class FailingScheduler:
 def _names_response() -> bytes:
     topic = {"error_code": 0, "name": "t", "topic_id": _ID, "partitions": []}
     answer = {"topics": [topic], "brokers": []}
-    return build_frame(struct.pack(">ib", -1, 0), METADATA_RESPONSE.build(answer, 12))
+    return frame_of(struct.pack(">ib", -1, 0), METADATA_RESPONSE.build(answer, 12))
 
 
 def _names() -> Playbook:
-    play = Playbook(change=partial(replace_produce_dependencies, scheduler=FailingScheduler()))
+    play = Playbook(change=partial(replace_produce_dependencies, scheduler=FailsAlways()))
     play.from_client(sized_produce_request(13, {_ID: [(0, good_batch(NOW))]}))
     play.from_broker(_names_response())
     return play
@@ -295,7 +291,7 @@ def _names() -> Playbook:
 
 def _settings() -> Playbook:
     settings = Settings()
-    play = Playbook(change=partial(replace_produce_dependencies, settings=settings, scheduler=FailingScheduler()))
+    play = Playbook(change=partial(replace_produce_dependencies, settings=settings, scheduler=FailsAlways()))
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}))
     settings.tells[0](None)
     return play
@@ -310,7 +306,7 @@ def _validation() -> Playbook:
     play.from_client(
         sized_produce_request(9, {b"t": [(n, good_batch(NOW)) for n in range(300)]})
     )  # more work than the loop validates itself
-    play.loop.run_until(lambda: play.client.aborted)
+    play.loop.until(lambda: play.client.aborted)
     return play
 
 
@@ -327,23 +323,23 @@ def test_an_error_after_a_wait_closes_the_connection_and_is_logged(wait: Callabl
 
 @pytest.mark.internal_error
 def test_an_error_in_the_validation_thread_is_reported() -> None:
-    def inject_failing_dispatch(dependencies: SessionDependencies) -> SessionDependencies:
+    def whose_rejections_fail(dependencies: SessionDependencies) -> SessionDependencies:
         of = dependencies.requests.produce
         scheduler = Scheduler(
             of.names.by_id,
             of.rules,
             ValidationLimits(),
             of.now_ms,
-            FailingScheduler().prepare,
+            FailsAlways().prepare,
             dependencies.loop.call_soon,
         )
         return replace_produce_dependencies(dependencies, scheduler=scheduler)
 
-    play = Playbook(change=inject_failing_dispatch)
+    play = Playbook(change=whose_rejections_fail)
     damaged = good_batch(NOW)[:-1] + b"\xff"
 
     with capture_logs() as lines:
         play.from_client(sized_produce_request(9, {b"t": [(n, damaged) for n in range(300)]}))
-        play.loop.run_until(lambda: play.client.aborted)
+        play.loop.until(lambda: play.client.aborted)
 
     assert "prepare" in lines[0]["exception"]

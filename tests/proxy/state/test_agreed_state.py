@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sluicegate.proxy.state import agreed_state
-from sluicegate.proxy.state.agreed_state import AgreedState, StateLimitExceeded
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
 from sluicegate.proxy.state.change import (
     Actor,
     Operation,
@@ -17,7 +17,7 @@ from sluicegate.proxy.state.change import (
     UnreadableChange,
     decode,
     encode,
-    operation_key,
+    key_of,
 )
 
 NOON_MS = 1_795_780_800_000  # 2026-11-27T12:00:00Z
@@ -33,19 +33,19 @@ def suspension(topic: str | None, until_ms: int = NOON_MS + HOUR_MS) -> SuspendE
     return SuspendEnforcement(topic, "incident 7", until_ms)
 
 
-def apply_operations(*operations: Operation) -> AgreedState:
+def state_after(*operations: Operation) -> AgreedState:
     state = AgreedState()
     for offset, operation in enumerate(operations):
         state = state.after(change(operation), offset)
     return state
 
 
-def suspended_topics(state: AgreedState) -> set[str | None]:
+def suspended(state: AgreedState) -> set[str | None]:
     return {each.topic for each in state.suspensions}
 
 
-def test_suspension_text_names_its_actor_and_applies_to_all_proxies() -> None:
-    (found,) = apply_operations(suspension("orders")).suspensions
+def test_a_suspension_says_who_made_it_and_that_it_applies_to_all_proxies() -> None:
+    (found,) = state_after(suspension("orders")).suspensions
 
     assert str(found) == (
         "enforcement is suspended for orders until 2026-11-27T13:00:00Z: incident 7 "
@@ -53,22 +53,22 @@ def test_suspension_text_names_its_actor_and_applies_to_all_proxies() -> None:
     )
 
 
-def test_resuming_one_topic_keeps_other_suspensions_and_resuming_all_ends_all() -> None:
+def test_resuming_one_topic_leaves_others_and_resuming_all_leaves_none() -> None:
     both = (suspension("orders"), suspension(None))
 
-    assert suspended_topics(apply_operations(*both)) == {"orders", None}
-    assert suspended_topics(apply_operations(*both, ResumeEnforcement("orders"))) == {None}
-    assert suspended_topics(apply_operations(*both, ResumeEnforcement(None))) == set()
-    assert suspended_topics(apply_operations(*both, ResumeEnforcement(None), suspension("orders"))) == {"orders"}
+    assert suspended(state_after(*both)) == {"orders", None}
+    assert suspended(state_after(*both, ResumeEnforcement("orders"))) == {None}
+    assert suspended(state_after(*both, ResumeEnforcement(None))) == set()
+    assert suspended(state_after(*both, ResumeEnforcement(None), suspension("orders"))) == {"orders"}
 
 
 def test_a_later_suspension_of_a_topic_replaces_the_earlier_one() -> None:
-    state = apply_operations(suspension("orders"), suspension("orders", NOON_MS + 2 * HOUR_MS))
+    state = state_after(suspension("orders"), suspension("orders", NOON_MS + 2 * HOUR_MS))
 
     assert [each.until_ms for each in state.suspensions] == [NOON_MS + 2 * HOUR_MS]
 
 
-def test_compacted_topic_gives_the_same_state_as_the_complete_topic() -> None:
+def test_a_compacted_topic_gives_the_state_of_the_whole_one() -> None:
     """Compaction keeps the last record of each key, in order."""
     choose = random.Random(65)
     for _ in range(500):
@@ -76,35 +76,33 @@ def test_compacted_topic_gives_the_same_state_as_the_complete_topic() -> None:
         operations = [
             choose.choice([suspension(topic), suspension(topic), ResumeEnforcement(topic)]) for topic in topics
         ]
-        last = {operation_key(operation): i for i, operation in enumerate(operations)}
-        kept = [operation for i, operation in enumerate(operations) if last[operation_key(operation)] == i]
+        last = {key_of(operation): i for i, operation in enumerate(operations)}
+        kept = [operation for i, operation in enumerate(operations) if last[key_of(operation)] == i]
 
-        assert suspended_topics(apply_operations(*kept)) == suspended_topics(apply_operations(*operations)), operations
+        assert suspended(state_after(*kept)) == suspended(state_after(*operations)), operations
 
 
 def test_the_state_keeps_a_bounded_number_of_suspensions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreed_state, "MAX_SUSPENSIONS", 2)
-    state = apply_operations(suspension("a"), suspension("b"))
+    state = state_after(suspension("a"), suspension("b"))
 
-    with pytest.raises(StateLimitExceeded):
+    with pytest.raises(StateFull):
         state.after(change(suspension("c")), 2)
-    assert suspended_topics(state.after(change(suspension("b")), 2)) == {"a", "b"}
-    assert suspended_topics(state.after(change(suspension("c"), NOON_MS + HOUR_MS), 2)) == {"c"}  # the others are over
+    assert suspended(state.after(change(suspension("b")), 2)) == {"a", "b"}
+    assert suspended(state.after(change(suspension("c"), NOON_MS + HOUR_MS), 2)) == {"c"}  # the others are over
 
 
 @pytest.mark.parametrize(
     "operation", [suspension("orders"), suspension(None), ResumeEnforcement("orders"), ResumeEnforcement(None)]
 )
-def test_state_change_round_trips_through_its_record(operation: Operation) -> None:
+def test_a_change_is_read_back_as_it_was_written(operation: Operation) -> None:
     assert decode(encode(change(operation))) == change(operation)
 
 
-def test_record_key_is_the_subject_of_the_operation() -> None:
-    assert operation_key(suspension("orders")) == operation_key(ResumeEnforcement("orders")) == b"suspension/orders"
-    assert operation_key(suspension(None)) == b"suspension/*"
-    assert (
-        operation_key(ResumeEnforcement(None)) == b"resumption/*"
-    )  # kept in addition to a later suspension of all topics
+def test_keys_are_the_subjects_of_operations() -> None:
+    assert key_of(suspension("orders")) == key_of(ResumeEnforcement("orders")) == b"suspension/orders"
+    assert key_of(suspension(None)) == b"suspension/*"
+    assert key_of(ResumeEnforcement(None)) == b"resumption/*"  # kept in addition to a later suspension of all topics
 
 
 def _with(**content: object) -> bytes:
@@ -134,7 +132,7 @@ def _with(**content: object) -> bytes:
         (b"{}", "version None"),
     ],
 )
-def test_unreadable_records_are_rejected_with_a_reason(value: bytes | None, reason: str) -> None:
+def test_other_records_are_named_and_change_nothing(value: bytes | None, reason: str) -> None:
     with pytest.raises(UnreadableChange) as raised:
         decode(value)
 

@@ -7,12 +7,12 @@ from prometheus_client.core import Metric
 from sluicegate.proxy.state.fleet_view import FleetView
 from sluicegate.proxy.state.presence_metrics import MOST_PROXIES, presence_metrics
 from sluicegate.proxy.state.topic_description import TopicUnavailable
-from tests.proxy.state.test_presence import NOW, ONE, TWO, fleet_view_of, stored_record
+from tests.proxy.state.test_presence import NOW, ONE, TWO, stored_record, view_of
 
 OTHER = replace(TWO, version="0.2.0", policies="ba9876543210")
 
 
-def metrics_by_name(view: FleetView) -> dict[str, Metric]:
+def metrics_of(view: FleetView) -> dict[str, Metric]:
     return {each.name.removeprefix("sluicegate_presence_"): each for each in presence_metrics(lambda: view)}
 
 
@@ -21,9 +21,9 @@ def values(metric: Metric) -> dict[str, float]:
     return {" ".join(sample.labels.values()): sample.value for sample in metric.samples}
 
 
-def test_each_proxy_has_metrics_and_a_stale_one_its_age() -> None:
+def test_each_proxy_has_its_figures_and_a_stale_one_shows_its_age() -> None:
     stale = replace(OTHER, time_ms=NOW - 20_000)
-    found = metrics_by_name(fleet_view_of(stored_record(ONE, NOW - 1000), stored_record(stale)))
+    found = metrics_of(view_of(stored_record(ONE, NOW - 1000), stored_record(stale)))
 
     one, two = ONE.name, TWO.name
     assert values(found["readable"]) == {"": 1}
@@ -41,28 +41,28 @@ def test_each_finding_is_counted() -> None:
     ahead = replace(OTHER, time_ms=NOW + 60_000)
     records = [stored_record(each, NOW) for each in (ONE, again, ahead, ONE, again)]
 
-    found = metrics_by_name(fleet_view_of(*records))
+    found = metrics_of(view_of(*records))
 
     kinds = ("clock_off", "name_used_twice", "policies_differ", "versions_differ")
     assert values(found["findings"]) == dict.fromkeys(kinds, 1)
-    assert values(metrics_by_name(fleet_view_of(stored_record(ONE)))["findings"]) == dict.fromkeys(kinds, 0)
+    assert values(metrics_of(view_of(stored_record(ONE)))["findings"]) == dict.fromkeys(kinds, 0)
 
 
-def test_series_per_proxy_are_bounded_while_totals_include_all_proxies() -> None:
+def test_the_number_of_series_is_bounded_and_sums_have_all() -> None:
     many = [
         stored_record(replace(ONE, name=f"gate-{number:05}", instance=f"{number}"))
         for number in range(MOST_PROXIES + 5)
     ]
 
-    found = metrics_by_name(fleet_view_of(*many))
+    found = metrics_of(view_of(*many))
 
     assert max(len(each.samples) for each in found.values()) == MOST_PROXIES
     assert values(found["proxies"])["needs attention"] == MOST_PROXIES + 5
 
 
-def test_unreadable_presence_topic_is_reported_as_a_metric() -> None:
-    def raise_topic_unavailable() -> FleetView:
+def test_a_topic_that_cannot_be_read_is_a_metric() -> None:
+    def fail() -> FleetView:
         raise TopicUnavailable("Unknown topic")
 
-    (found,) = presence_metrics(raise_topic_unavailable)
+    (found,) = presence_metrics(fail)
     assert (found.name, values(found)) == ("sluicegate_presence_readable", {"": 0})

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from sluicegate.proxy.state import agreed_state
-from sluicegate.proxy.state.agreed_state import AgreedState, StateLimitExceeded
+from sluicegate.proxy.state.agreed_state import AgreedState, StateFull
 from sluicegate.proxy.state.change import (
     Actor,
     DeleteTopicSetting,
@@ -14,15 +14,15 @@ from sluicegate.proxy.state.change import (
     StateChange,
     decode,
     encode,
-    operation_key,
+    key_of,
 )
-from sluicegate.proxy.state.setting_changes import NewSettings, change_operations
+from sluicegate.proxy.state.setting_changes import NewSettings, operations_of
 from sluicegate.proxy.state.settings_table import NO_SETTINGS, SettingsTable, TopicValues
 
 MODE, OWNER = "sluicegate.mode", "sluicegate.owner"
 
 
-def apply_operations(*operations: SettingOperation, state: AgreedState | None = None) -> AgreedState:
+def state_after(*operations: SettingOperation, state: AgreedState | None = None) -> AgreedState:
     its = state or AgreedState()
     for operation in operations:
         change = StateChange(f"id-{its.offset}", 1_795_780_800_000, Actor("User:a", "10.0.0.1"), "gate-1", operation)
@@ -32,58 +32,56 @@ def apply_operations(*operations: SettingOperation, state: AgreedState | None = 
     return its
 
 
-def values_by_topic(table: SettingsTable) -> dict[str, tuple[str, dict[str, str]]]:
+def values_in(table: SettingsTable) -> dict[str, tuple[str, dict[str, str]]]:
     return {topic: (its.topic_id, dict(its.values)) for topic, its in table}
 
 
-def test_set_operations_accumulate_and_delete_operations_remove_settings() -> None:
-    state = apply_operations(
+def test_settings_of_two_keys_add_up_and_a_deleted_one_is_gone() -> None:
+    state = state_after(
         SetTopicSetting("a", "id-a", MODE, "observe"),
         SetTopicSetting("a", "id-a", OWNER, "payments"),
         SetTopicSetting("b", "id-b", MODE, "reject"),
         DeleteTopicSetting("a", "id-a", MODE),
     )
-    assert values_by_topic(state.settings) == {"a": ("id-a", {OWNER: "payments"}), "b": ("id-b", {MODE: "reject"})}
-    state = apply_operations(DeleteTopicSetting("a", "id-a", OWNER), state=state)
-    assert values_by_topic(state.settings) == {"b": ("id-b", {MODE: "reject"})}
+    assert values_in(state.settings) == {"a": ("id-a", {OWNER: "payments"}), "b": ("id-b", {MODE: "reject"})}
+    state = state_after(DeleteTopicSetting("a", "id-a", OWNER), state=state)
+    assert values_in(state.settings) == {"b": ("id-b", {MODE: "reject"})}
     assert state.settings.size == len(MODE) + len("reject")
 
 
-def test_recreated_topic_starts_without_settings() -> None:
-    state = apply_operations(
-        SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe")
-    )
-    assert values_by_topic(state.settings) == {"a": ("new", {MODE: "observe"})}
-    late = apply_operations(DeleteTopicSetting("a", "old", MODE), state=state)
-    assert values_by_topic(late.settings) == {"a": ("new", {MODE: "observe"})}
+def test_a_topic_that_is_made_again_starts_without_settings() -> None:
+    state = state_after(SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe"))
+    assert values_in(state.settings) == {"a": ("new", {MODE: "observe"})}
+    late = state_after(DeleteTopicSetting("a", "old", MODE), state=state)
+    assert values_in(late.settings) == {"a": ("new", {MODE: "observe"})}
 
 
-def test_each_setting_has_its_own_record_key() -> None:
+def test_each_setting_has_a_record_key_of_its_own_that_compaction_keeps() -> None:
     operations = [SetTopicSetting("a", "i", MODE, "x"), DeleteTopicSetting("a", "i", MODE)]
-    assert {operation_key(each) for each in operations} == {b"topic-setting/a/sluicegate.mode"}
-    assert operation_key(SetTopicSetting("a", "i", OWNER, "x")) != operation_key(operations[0])
+    assert {key_of(each) for each in operations} == {b"topic-setting/a/sluicegate.mode"}
+    assert key_of(SetTopicSetting("a", "i", OWNER, "x")) != key_of(operations[0])
 
 
-def test_setting_beyond_the_character_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_characters_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreed_state, "MAX_SETTINGS_CHARACTERS", 100)
-    state = apply_operations(SetTopicSetting("a", "i", MODE, "x" * 60))
-    with pytest.raises(StateLimitExceeded):
-        apply_operations(SetTopicSetting("b", "i", MODE, "x" * 60), state=state)
-    apply_operations(DeleteTopicSetting("a", "i", MODE), state=state)
+    state = state_after(SetTopicSetting("a", "i", MODE, "x" * 60))
+    with pytest.raises(StateFull):
+        state_after(SetTopicSetting("b", "i", MODE, "x" * 60), state=state)
+    state_after(DeleteTopicSetting("a", "i", MODE), state=state)
 
 
-def test_operations_first_delete_settings_of_a_former_topic_with_the_same_name() -> None:
+def test_operations_delete_the_settings_of_an_earlier_topic_first() -> None:
     table = NO_SETTINGS.with_topic("a", TopicValues("old", {OWNER: "payments"}))
 
-    made = change_operations(NewSettings("a", "new", {MODE: "observe"}), table)
+    made = operations_of(NewSettings("a", "new", {MODE: "observe"}), table)
 
     assert made == [DeleteTopicSetting("a", "old", OWNER), SetTopicSetting("a", "new", MODE, "observe")]
-    assert change_operations(NewSettings("a", "old", {}, frozenset({OWNER, MODE})), table) == [
+    assert operations_of(NewSettings("a", "old", {}, frozenset({OWNER, MODE})), table) == [
         DeleteTopicSetting("a", "old", OWNER)
     ]
 
 
-def test_changes_contain_only_the_topics_that_differ() -> None:
+def test_changes_name_only_the_topics_that_differ() -> None:
     before = NO_SETTINGS
     for i in range(500):
         before = before.with_topic(f"t-{i}", TopicValues(f"id-{i}", {MODE: "observe"}))
@@ -93,9 +91,9 @@ def test_changes_contain_only_the_topics_that_differ() -> None:
     assert len(before.changes_since(NO_SETTINGS)) == 500
 
 
-def test_reading_settings_of_ten_thousand_topics_takes_little_cpu_time() -> None:
+def test_ten_thousand_topics_are_read_in_a_second_of_processor_time() -> None:
     """A copy of all settings for each record would take minutes."""
     began = time.process_time()
-    state = apply_operations(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))
+    state = state_after(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))
     assert len(state.settings) == 10_000
     assert time.process_time() - began < 5

@@ -20,7 +20,7 @@ REQUESTER = Requester("terraform", "192.0.2.1:50000")
 
 
 @pytest.fixture
-def unread_shared_state() -> SharedState:
+def shared() -> SharedState:
     """Return the shared state of a proxy that has not started to read it."""
     config = config_of(
         {
@@ -35,13 +35,13 @@ def unread_shared_state() -> SharedState:
 
 
 @pytest.mark.internal_error
-def test_unexpected_error_is_returned_for_each_topic_and_logged(unread_shared_state: SharedState) -> None:
-    def raise_zero_division(*_: object) -> None:
+def test_an_unexpected_error_is_the_reason_for_each_topic_and_is_logged(shared: SharedState) -> None:
+    def fail(*_: object) -> None:
         raise ZeroDivisionError("42")
 
-    unread_shared_state.commit = raise_zero_division
+    shared.commit = fail
     with capture_logs() as lines:
-        failed = unread_shared_state.change_settings(CHANGES, REQUESTER, 1)
+        failed = shared.change_settings(CHANGES, REQUESTER, 1)
 
     assert failed == dict.fromkeys(("orders", "payments"), StoreFailure("internal error: ZeroDivisionError", False))
     (line,) = lines
@@ -50,52 +50,50 @@ def test_unexpected_error_is_returned_for_each_topic_and_logged(unread_shared_st
 
 
 @pytest.mark.internal_error
-def test_a_change_after_an_unexpected_error_is_stored(unread_shared_state: SharedState) -> None:
+def test_a_change_after_an_unexpected_error_is_stored(shared: SharedState) -> None:
     """The lock for one call at a time is free again."""
     stored: list[Any] = []
 
     def fail_once(changes: Sequence[Any], _: float) -> None:
-        unread_shared_state.commit = lambda changes, _: stored.extend(changes)
+        shared.commit = lambda changes, _: stored.extend(changes)
         raise ZeroDivisionError
 
-    unread_shared_state.commit = fail_once
-    unread_shared_state.change_settings(CHANGES, REQUESTER, 1)
+    shared.commit = fail_once
+    shared.change_settings(CHANGES, REQUESTER, 1)
 
-    assert unread_shared_state.change_settings(CHANGES, REQUESTER, 1) == {}
+    assert shared.change_settings(CHANGES, REQUESTER, 1) == {}
     assert [change.operation.topic for change in stored] == ["orders", "payments"]
 
 
 @pytest.mark.parametrize("is_temporary", [True, False])
-def test_unwritable_state_topic_is_returned_as_reason_for_each_topic(
-    unread_shared_state: SharedState, is_temporary: bool
-) -> None:
-    def raise_state_unwritable(*_: object) -> None:
+def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: SharedState, is_temporary: bool) -> None:
+    def refuse(*_: object) -> None:
         raise StateUnwritable("state.topic state cannot be written: no leader", is_temporary)
 
-    unread_shared_state.commit = raise_state_unwritable
+    shared.commit = refuse
 
-    failed = unread_shared_state.change_settings(CHANGES, REQUESTER, 1)
+    failed = shared.change_settings(CHANGES, REQUESTER, 1)
 
     why = StoreFailure("state.topic state cannot be written: no leader", is_temporary)
     assert failed == dict.fromkeys(("orders", "payments"), why)
 
 
-def test_change_waits_for_concurrent_changes_for_a_limited_time(unread_shared_state: SharedState) -> None:
+def test_a_change_waits_for_the_changes_of_others_for_a_limited_time(shared: SharedState) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     def wait(*_: object) -> None:
         begun.set()
         assert may_end.wait(30)
 
-    unread_shared_state.commit = wait
-    first = threading.Thread(target=unread_shared_state.change_settings, args=(CHANGES, REQUESTER, 30))
+    shared.commit = wait
+    first = threading.Thread(target=shared.change_settings, args=(CHANGES, REQUESTER, 30))
     first.start()
     try:
         assert begun.wait(30)
-        failed = unread_shared_state.change_settings(CHANGES, REQUESTER, 0.01)
+        failed = shared.change_settings(CHANGES, REQUESTER, 0.01)
     finally:
         may_end.set()
         first.join()
 
     assert [each.is_temporary for each in failed.values()] == [True, True]
-    assert unread_shared_state.change_settings(CHANGES, REQUESTER, 1) == {}
+    assert shared.change_settings(CHANGES, REQUESTER, 1) == {}

@@ -19,61 +19,61 @@ SNAPSHOT = StateSnapshot("topic-id", 1_795_780_800_000, AgreedState(7, (SUSPENSI
 
 
 @pytest.fixture
-def snapshot_path(tmp_path: Path) -> Path:
+def path(tmp_path: Path) -> Path:
     return tmp_path / "state.json"
 
 
-def test_snapshot_round_trips_through_its_file(snapshot_path: Path) -> None:
-    file = SnapshotFile(str(snapshot_path), "gate-state")
+def test_a_snapshot_is_read_as_it_was_written(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
 
     assert file.read() == SNAPSHOT
-    assert [each.name for each in snapshot_path.parent.iterdir()] == ["state.json"]
+    assert [each.name for each in path.parent.iterdir()] == ["state.json"]
 
 
-def test_snapshot_of_another_topic_is_rejected(snapshot_path: Path) -> None:
-    SnapshotFile(str(snapshot_path), "gate-state").write(SNAPSHOT)
+def test_a_snapshot_of_another_topic_is_not_used(path: Path) -> None:
+    SnapshotFile(str(path), "gate-state").write(SNAPSHOT)
 
     with pytest.raises(SnapshotUnreadable, match="of another topic"):
-        SnapshotFile(str(snapshot_path), "other-state").read()
+        SnapshotFile(str(path), "other-state").read()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10_000, '{"version": 1, "topic": "gate-state"}'])
-def test_malformed_snapshot_file_is_rejected(snapshot_path: Path, content: str) -> None:
-    snapshot_path.write_text(content)
+def test_other_contents_are_not_used(path: Path, content: str) -> None:
+    path.write_text(content)
 
     with pytest.raises(SnapshotUnreadable):
-        SnapshotFile(str(snapshot_path), "gate-state").read()
+        SnapshotFile(str(path), "gate-state").read()
 
 
-def test_snapshot_with_invalid_suspension_is_rejected(snapshot_path: Path) -> None:
-    file = SnapshotFile(str(snapshot_path), "gate-state")
+def test_a_changed_suspension_is_not_used(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
-    content = json.loads(snapshot_path.read_text())
+    content = json.loads(path.read_text())
     content["suspensions"][0]["until_ms"] = "for ever"
-    snapshot_path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content))
 
     with pytest.raises(SnapshotUnreadable, match="until_ms"):
         file.read()
 
 
 @pytest.mark.parametrize("wrong", ["", ["orders"], {"values": {}}, {"topic_id": "i", "values": {"sluicegate.mode": 7}}])
-def test_snapshot_with_invalid_topic_setting_is_rejected(snapshot_path: Path, wrong: object) -> None:
-    file = SnapshotFile(str(snapshot_path), "gate-state")
+def test_a_changed_topic_setting_is_not_used(path: Path, wrong: object) -> None:
+    file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
-    content = json.loads(snapshot_path.read_text())
+    content = json.loads(path.read_text())
     content["topic_settings"] = {"orders": wrong}
-    snapshot_path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content))
 
     with pytest.raises(SnapshotUnreadable):
         file.read()
 
 
-def test_missing_snapshot_file_and_fifo_are_rejected_without_waiting(snapshot_path: Path) -> None:
-    file = SnapshotFile(str(snapshot_path), "gate-state")
+def test_a_fifo_or_a_missing_file_is_not_waited_for(path: Path) -> None:
+    file = SnapshotFile(str(path), "gate-state")
     with pytest.raises(SnapshotUnreadable, match="No such file"):
         file.read()
 
-    os.mkfifo(snapshot_path)
+    os.mkfifo(path)
     with pytest.raises(SnapshotUnreadable, match="expected a regular file"):
         file.read()

@@ -39,11 +39,11 @@ class OtlpCollector:
     def record_export(self, path: str, body: bytes) -> None:
         if path.endswith("/v1/metrics"):
             (resource_metrics,) = ExportMetricsServiceRequest.FromString(body).resource_metrics
-            self.resource = attribute_values(resource_metrics.resource.attributes)
+            self.resource = values_of(resource_metrics.resource.attributes)
             shown: Series = {}
             for scope in resource_metrics.scope_metrics:
                 for metric in scope.metrics:
-                    shown |= prometheus_series_of(metric)
+                    shown |= series_of(metric)
             self.metrics = shown
         elif path.endswith("/v1/traces"):
             for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans:
@@ -63,7 +63,7 @@ def running_collector(tls: ssl.SSLContext | None = None) -> Iterator[OtlpCollect
         collector.close()
 
 
-def prometheus_series_of(metric: Metric) -> Series:
+def series_of(metric: Metric) -> Series:
     """Return a metric's series as Prometheus stores them according to OpenTelemetry's specification."""
     if metric.HasField("gauge"):
         return {(metric.name, _labels(p.attributes)): p.as_double for p in metric.gauge.data_points}
@@ -85,7 +85,7 @@ def prometheus_series_of(metric: Metric) -> Series:
     return shown
 
 
-def attribute_values(attributes: Any) -> dict[str, Any]:
+def values_of(attributes: Any) -> dict[str, Any]:
     return {attribute.key: _value(attribute.value) for attribute in attributes}
 
 

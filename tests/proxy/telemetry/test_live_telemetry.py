@@ -13,12 +13,12 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from sluicegate.proxy.sandbox.mock_cluster import MockCluster
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
 from tests.broker.proxy_process import ProxyProcess
 from tests.oracle.kafka_java import ROOT
-from tests.proxy.telemetry.otlp_receiver import Series, attribute_values, running_collector
+from tests.proxy.telemetry.otlp_receiver import Series, running_collector, values_of
 
 HERE = Path(__file__).parent
 COLLECTOR = ROOT / ".collector/otelcol"
@@ -32,7 +32,7 @@ MOVES_BY_ITSELF = (
 
 
 @contextmanager
-def run_proxy_with_two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
+def two_workers(folder: Path, endpoint: str) -> Iterator[ProxyProcess]:
     cluster = MockCluster(1)
     bounds = {"message.timestamp.before.max.ms": "1d", "message.timestamp.after.max.ms": "1h"}
     otel = {"endpoint": endpoint, "metrics_interval_seconds": 0.2}
@@ -44,7 +44,7 @@ def run_proxy_with_two_workers(folder: Path, endpoint: str) -> Iterator[ProxyPro
         proxy.stop()
 
 
-def produce_records(proxy: ProxyProcess, client_id: str, *timestamps: int) -> None:
+def send(proxy: ProxyProcess, client_id: str, *timestamps: int) -> None:
     """Send each record in its own batch with a new producer."""
     producer = Producer({"bootstrap.servers": proxy.bootstrap, "client.id": client_id, "linger.ms": 0, "log_level": 0})
     for timestamp in timestamps:
@@ -53,12 +53,12 @@ def produce_records(proxy: ProxyProcess, client_id: str, *timestamps: int) -> No
     producer.close()
 
 
-def scrape_metrics(proxy: ProxyProcess) -> Series:
+def scraped_series(proxy: ProxyProcess) -> Series:
     families = list(text_string_to_metric_families(proxy.get("/metrics")[1]))
     return {(s.name, frozenset(s.labels.items())): s.value for family in families for s in family.samples}
 
 
-def drop_volatile_series(series: Series) -> Series:
+def stable_series(series: Series) -> Series:
     return {
         (name, frozenset((key, str(float(value)) if key == "le" else value) for key, value in labels)): value
         for (name, labels), value in series.items()
@@ -66,28 +66,27 @@ def drop_volatile_series(series: Series) -> Series:
     }
 
 
-def test_exported_metrics_equal_the_scrape_and_spans_describe_rejected_requests(tmp_path: Path) -> None:
-    with running_collector() as collector, run_proxy_with_two_workers(tmp_path, collector.endpoint) as proxy:
+def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
+    with running_collector() as collector, two_workers(tmp_path, collector.endpoint) as proxy:
         now = time.time_ns() // 1_000_000
-        produce_records(proxy, "honest", now, now)
-        produce_records(proxy, "in-nanoseconds", now * 1_000_000)
+        send(proxy, "honest", now, now)
+        send(proxy, "in-nanoseconds", now * 1_000_000)
         eventually(lambda: proxy.metric("sluicegate_open_connections") == 0)
 
         eventually(
-            lambda: drop_volatile_series(collector.metrics) == drop_volatile_series(scrape_metrics(proxy)),
-            what="equal figures",
+            lambda: stable_series(collector.metrics) == stable_series(scraped_series(proxy)), what="equal figures"
         )
 
         def client_ids_of_spans() -> set[object]:
-            return {attribute_values(span.attributes)["messaging.client.id"] for span in list(collector.spans)}
+            return {values_of(span.attributes)["messaging.client.id"] for span in list(collector.spans)}
 
         eventually(lambda: client_ids_of_spans() == {"honest", "in-nanoseconds"}, what="spans of both")
         eventually(lambda: proxy.metric("sluicegate_otel_spans_total") == len(collector.spans), what="all spans")
 
-        assert {name for name, _ in collector.metrics} == {name for name, _ in scrape_metrics(proxy)}
+        assert {name for name, _ in collector.metrics} == {name for name, _ in scraped_series(proxy)}
         assert sum(v for (name, _), v in collector.metrics.items() if name == "sluicegate_rejected_batches_total") == 1
         assert collector.resource["service.name"] == "sluicegate"
-        spans = [attribute_values(span.attributes) for span in collector.spans]
+        spans = [values_of(span.attributes) for span in collector.spans]
         (rejected,) = [span for span in spans if span["sluicegate.outcome"] == "rejected"]
         assert {
             "messaging.client.id": "in-nanoseconds",
@@ -99,10 +98,10 @@ def test_exported_metrics_equal_the_scrape_and_spans_describe_rejected_requests(
 
 
 @pytest.mark.long
-def test_unreachable_collector_is_logged_and_counted_and_delays_no_producer(tmp_path: Path) -> None:
+def test_an_unreachable_collector_delays_no_producer_and_is_logged_and_counted(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)}"
-    with run_proxy_with_two_workers(tmp_path, nobody) as proxy:
-        produce_records(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)
+    with two_workers(tmp_path, nobody) as proxy:
+        send(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)
 
         line = proxy.wait_for_line("metric export failed")
         assert "Connection refused" in line
@@ -121,17 +120,17 @@ def test_an_opentelemetry_collector_accepts_metrics_and_spans(tmp_path: Path) ->
     configuration.write_text((HERE / "collector/collector.yaml").read_text().replace("ENDPOINT", endpoint))
     with printed.open("wb") as file:
         collector = subprocess.Popen(
-            command_killed_with_parent([str(COLLECTOR), "--config", f"file:{configuration}"]), stderr=file
+            killed_with_parent([str(COLLECTOR), "--config", f"file:{configuration}"]), stderr=file
         )
     try:
         eventually(lambda: "Everything is ready" in printed.read_text(), what="a collector")
-        with run_proxy_with_two_workers(tmp_path, f"http://{endpoint}") as proxy:
-            produce_records(proxy, "in-nanoseconds", time.time_ns())
+        with two_workers(tmp_path, f"http://{endpoint}") as proxy:
+            send(proxy, "in-nanoseconds", time.time_ns())
             eventually(lambda: "Name           : produce payments" in printed.read_text(), what="a span")
             eventually(lambda: proxy.metric("sluicegate_otel_metric_exports_total") >= 2)
 
             assert "failed" not in {
-                dict(labels).get("result") for (name, labels), v in scrape_metrics(proxy).items() if v
+                dict(labels).get("result") for (name, labels), v in scraped_series(proxy).items() if v
             }
     finally:
         collector.terminate()

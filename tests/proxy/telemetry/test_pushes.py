@@ -26,7 +26,7 @@ from sluicegate.proxy.telemetry.span_push import SpanPush
 from tests.broker.certificates import Authority
 from tests.broker.eventually import eventually
 from tests.broker.ports import free_ports
-from tests.proxy.telemetry.otlp_receiver import OtlpCollector, attribute_values, running_collector
+from tests.proxy.telemetry.otlp_receiver import OtlpCollector, running_collector, values_of
 
 PROTOBUF = "application/x-protobuf"
 NOW = 1_800_000_000_000
@@ -42,7 +42,7 @@ def collector() -> Iterator[OtlpCollector]:
         yield made
 
 
-def start_metric_push(keys: Otel, counters: Counters) -> MetricPush:
+def push_metrics_to(keys: Otel, counters: Counters) -> MetricPush:
     return MetricPush(
         lambda: [GaugeMetricFamily("now", "Now.", 5)], Collector(keys), RESOURCE, 0.05, counters, WriteHealth()
     )
@@ -53,11 +53,11 @@ def short_timeout_settings(collector: OtlpCollector) -> Otel:
     return Otel(endpoint=collector.endpoint, timeout_seconds=0.5)
 
 
-def start_span_push(keys: Otel, counters: Counters) -> SpanPush:
+def push_spans_to(keys: Otel, counters: Counters) -> SpanPush:
     return SpanPush(Collector(keys), RESOURCE, counters, WriteHealth())
 
 
-def test_failing_exports_are_reported_in_write_health() -> None:
+def test_failing_exports_are_noted_as_failing_writes() -> None:
     gone = Otel(endpoint=f"http://127.0.0.1:{free_ports(1)}", timeout_seconds=0.5)
     health = WriteHealth()
     metrics = MetricPush(
@@ -65,19 +65,19 @@ def test_failing_exports_are_reported_in_write_health() -> None:
     )
     spans = SpanPush(Collector(gone), RESOURCE, Counters(), health)
     try:
-        spans.queue_span(SEEN)
+        spans.keep(SEEN)
         eventually(lambda: set(health.failing()) == {"otel metrics", "otel traces"}, what="both failures")
     finally:
         metrics.close()
         spans.close()
 
 
-def test_metrics_are_posted_to_their_path_with_headers_reread_from_the_file(
+def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(
     collector: OtlpCollector, tmp_path: Path
 ) -> None:
     file, counters = tmp_path / "headers", Counters()
     file.write_text("authorization=Bearer%20one,x-tenant=a\n")
-    with closing(start_metric_push(Otel(endpoint=collector.endpoint + "/otlp/", headers_file=str(file)), counters)):
+    with closing(push_metrics_to(Otel(endpoint=collector.endpoint + "/otlp/", headers_file=str(file)), counters)):
         eventually(lambda: collector.asked)
         file.write_text("authorization=Bearer%20two\n")
         eventually(lambda: collector.asked[-1][1]["authorization"] == "Bearer two")
@@ -92,15 +92,15 @@ def test_metrics_are_posted_to_their_path_with_headers_reread_from_the_file(
 
 def test_spans_are_retried_when_the_collector_asks_for_it(collector: OtlpCollector) -> None:
     collector.status, counters = 503, Counters()
-    push = start_span_push(Otel(endpoint=collector.endpoint), counters)
-    push.queue_span(SEEN)
+    push = push_spans_to(Otel(endpoint=collector.endpoint), counters)
+    push.keep(SEEN)
     eventually(lambda: collector.asked)
     collector.status = 200
     eventually(lambda: counters.otel_spans_sent)
     push.close()
 
     (span,) = collector.spans
-    assert attribute_values(span.attributes)["sluicegate.outcome"] == "accepted"
+    assert values_of(span.attributes)["sluicegate.outcome"] == "accepted"
     assert (counters.otel_spans_failed, counters.otel_spans_dropped) == (0, 0)
 
 
@@ -117,7 +117,7 @@ def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
     collector: OtlpCollector, status: int, words: str
 ) -> None:
     collector.status, collector.answer, counters = status, b"<b>its own words</b>", Counters()
-    with capture_logs() as lines, closing(start_metric_push(short_timeout_settings(collector), counters)):
+    with capture_logs() as lines, closing(push_metrics_to(short_timeout_settings(collector), counters)):
         eventually(lambda: counters.otel_metrics_failed >= 3)
 
     assert [line["reason"] for line in lines] == [words]
@@ -127,23 +127,23 @@ def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
     ("kind", "answer", "sent"),
     [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
 )
-def test_response_with_unexpected_content_type_is_a_success_unless_html(
+def test_a_response_of_another_type_is_a_success_unless_it_is_html(
     collector: OtlpCollector, kind: str, answer: bytes, sent: bool
 ) -> None:
     collector.headers["content-type"], collector.answer, counters = kind, answer, Counters()
-    with closing(start_metric_push(Otel(endpoint=collector.endpoint), counters)):
+    with closing(push_metrics_to(Otel(endpoint=collector.endpoint), counters)):
         eventually(lambda: counters.otel_metrics_sent + counters.otel_metrics_failed)
 
     assert bool(counters.otel_metrics_sent) is sent
 
 
-def test_spans_rejected_by_the_collector_count_as_failed(collector: OtlpCollector) -> None:
+def test_points_that_the_collector_rejects_count_as_failed(collector: OtlpCollector) -> None:
     answer, counters = ExportTraceServiceResponse(), Counters()
     answer.partial_success.rejected_spans = 1
     collector.answer = answer.SerializeToString()
-    push = start_span_push(Otel(endpoint=collector.endpoint), counters)
-    push.queue_span(SEEN)
-    push.queue_span(SEEN)
+    push = push_spans_to(Otel(endpoint=collector.endpoint), counters)
+    push.keep(SEEN)
+    push.keep(SEEN)
     push.close()
 
     assert (counters.otel_spans_sent, counters.otel_spans_failed) == (1, 1)
@@ -166,10 +166,10 @@ def test_a_collector_outage_blocks_no_caller_and_the_queue_is_bounded(
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.3)
         what(listening)
         with capture_logs() as lines:
-            push = start_span_push(keys, counters)
+            push = push_spans_to(keys, counters)
             began = time.thread_time()
             for _ in range(5000):
-                push.queue_span(SEEN)
+                push.keep(SEEN)
             took = time.thread_time() - began
             push.close()
 
@@ -201,27 +201,27 @@ def _floods(listening: socket.socket) -> None:
     ("respond", "words"),
     [(_drips, "no response within 0.5 s"), (_floods, "the server sent a response of more than 65536 bytes")],
 )
-def test_collector_responses_are_limited_in_time_and_size(respond: Callable[[socket.socket], None], words: str) -> None:
+def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
     counters = Counters()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=respond, args=(listening,), daemon=True).start()
         keys = Otel(endpoint=f"http://127.0.0.1:{listening.getsockname()[1]}", timeout_seconds=0.5)
-        with capture_logs() as lines, closing(start_metric_push(keys, counters)):
+        with capture_logs() as lines, closing(push_metrics_to(keys, counters)):
             eventually(lambda: counters.otel_metrics_failed)
 
     assert lines[0]["reason"] == words
 
 
 @pytest.mark.long
-def test_collector_certificate_must_be_trusted(tmp_path: Path) -> None:
+def test_a_collector_with_tls_must_be_trusted(tmp_path: Path) -> None:
     authority, counters = Authority(tmp_path), Counters()
     certificate = authority.sign("collector", "localhost", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.chain, certificate.key)
     with running_collector(context) as collector:
-        with capture_logs() as lines, closing(start_metric_push(Otel(endpoint=collector.endpoint), counters)):
+        with capture_logs() as lines, closing(push_metrics_to(Otel(endpoint=collector.endpoint), counters)):
             eventually(lambda: counters.otel_metrics_failed)
         assert "name its CA in tls.ca_file" in lines[0]["reason"]
         trusting = Otel(endpoint=collector.endpoint, tls=ServerTls(ca_file=str(authority.file)))
-        with closing(start_metric_push(trusting, counters)):
+        with closing(push_metrics_to(trusting, counters)):
             eventually(lambda: counters.otel_metrics_sent)

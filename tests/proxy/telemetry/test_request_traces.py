@@ -10,11 +10,11 @@ from opentelemetry.trace import StatusCode
 from sluicegate.proxy.session.client.client_text import client_text
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.telemetry.request_traces import RequestSummary, RequestTraces
-from sluicegate.proxy.telemetry.span_push import make_span
+from sluicegate.proxy.telemetry.span_push import span_of
 from sluicegate.validation.validated_request import ValidatedRequest
 from sluicegate.validation.verdict import Accepted
-from tests.proxy.server.test_observer import HELD_TO, NOW, produce_request_to, rejection_finding
-from tests.proxy.session.outcomes import simulated_outcome
+from tests.proxy.server.test_observer import HELD_TO, NOW, rejection_finding, request_of
+from tests.proxy.session.outcomes import settled_outcome
 
 RESOURCE = Resource({})
 CLIENT = ClientIdentity("[2001:db8::1]:5", "billing", "librdkafka", "2.6", "User:alice")
@@ -32,9 +32,9 @@ class TracedRequests:
         self, validated: ValidatedRequest, at: float = 100, upstream_seconds: float | None = None
     ) -> None:
         self.now = at
-        request = produce_request_to({"payments": 1})
-        self.traces.report_request_outcome(
-            simulated_outcome(
+        request = request_of({"payments": 1})
+        self.traces.request_settled(
+            settled_outcome(
                 CLIENT, request, validated, None, NOW, proxy_seconds=0.25, upstream_seconds=upstream_seconds
             )
         )
@@ -50,12 +50,12 @@ def rejected_request(places: int = 1) -> ValidatedRequest:
     return validated
 
 
-def test_span_of_a_rejected_request_has_client_topic_verdict_and_diagnosis() -> None:
+def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
     traced = TracedRequests()
 
     traced.settle_request(rejected_request())
 
-    span = make_span(traced.kept[0], RESOURCE)
+    span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
     assert (span.name, span.status.description) == ("produce payments", "INVALID_TIMESTAMP: timestamp_too_old")
     assert (span.end_time, span.end_time - span.start_time) == (NOW * 10**6, 250_000_000)
@@ -92,15 +92,13 @@ def _observed(validated: ValidatedRequest) -> None:
     ("become", "outcome", "is_error"),
     [(_quarantined, "rejected", True), (_not_kept, "resend", True), (_observed, "accepted", False)],
 )
-def test_span_has_the_outcome_of_its_request(
-    become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool
-) -> None:
+def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool) -> None:
     traced, validated = TracedRequests(), rejected_request()
     become(validated)
 
     traced.settle_request(validated)
 
-    span = make_span(traced.kept[0], RESOURCE)
+    span = span_of(traced.kept[0], RESOURCE)
     assert span.attributes["sluicegate.outcome"] == outcome
     assert span.attributes[f"sluicegate.batches.{outcome}"] == 1
     assert (span.status.status_code is StatusCode.ERROR) is is_error
@@ -123,23 +121,23 @@ def test_a_span_ends_with_the_brokers_response() -> None:
 
     traced.settle_request(valid_request(), upstream_seconds=0.5)
 
-    span = make_span(traced.kept[0], RESOURCE)
+    span = span_of(traced.kept[0], RESOURCE)
     assert span.end_time - span.start_time == 750_000_000
 
 
-def test_client_and_topic_names_in_spans_are_truncated_and_escaped() -> None:
+def test_names_of_clients_are_cut_and_escaped() -> None:
     traced = TracedRequests()
-    request = produce_request_to({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
+    request = request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
     validated = ValidatedRequest(
         accepted={(t, 0): Accepted(3, 0) for t in range(1, 300)}, rejected=rejected_request().rejected
     )
     validated.basis[0, 0] = HELD_TO
 
-    traced.traces.report_request_outcome(
-        simulated_outcome(ClientIdentity("10.0.0.1:5", client_text("c\x1b" + "x" * 20_000)), request, validated)
+    traced.traces.request_settled(
+        settled_outcome(ClientIdentity("10.0.0.1:5", client_text("c\x1b" + "x" * 20_000)), request, validated)
     )
 
-    span = make_span(traced.kept[0], RESOURCE)
+    span = span_of(traced.kept[0], RESOURCE)
     values = span.attributes
     assert values["messaging.client.id"].startswith("c\\x1bx")
     assert (len(values["sluicegate.topics"]), values["sluicegate.topics.count"]) == (10, 300)

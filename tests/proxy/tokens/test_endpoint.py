@@ -14,14 +14,14 @@ from sluicegate.proxy.tokens.cache import GrantedToken, TokenCache, TokenMissing
 from sluicegate.proxy.tokens.endpoint import TokenEndpoint, configured_client
 from tests.broker.certificates import Authority
 from tests.pipeline.bearers import CLIENT, SECRET, token_endpoint
-from tests.registry.stand_in import FakeHttpServer, http_response
+from tests.registry.stand_in import StandIn, http_response
 
 
 def oauth_client(url: str, secret: str = SECRET, tls: ServerTls | None = None) -> OauthClient:
     return OauthClient(token_url=url, client_id=CLIENT, client_secret=SecretText(secret), scope="a b", tls=tls)
 
 
-def expect_token_failure(client: OauthClient, seconds: float = 5) -> str:
+def failure_of(client: OauthClient, seconds: float = 5) -> str:
     """Return the message of a request that fails; it names the endpoint and shows no secret."""
     with pytest.raises(TokenMissing) as raised:
         TokenEndpoint(configured_client(client, "registries.main.oauth")).fetch(seconds)
@@ -46,7 +46,7 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
             scope="read write",
             tls=tls,
         )
-        assert "HTTP 401, invalid_client" in expect_token_failure(client)
+        assert "HTTP 401, invalid_client" in failure_of(client)
         file.write_text(f"{SECRET}\n")
         there.lasts_seconds = 90
 
@@ -57,7 +57,7 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         file.unlink()
         assert TokenEndpoint(configured_client(client, "o")).fetch() == GrantedToken(there.given[-1], 90_000)
         file.write_text("")
-        assert "registries.main.oauth.client_secret_file" in expect_token_failure(client)
+        assert "registries.main.oauth.client_secret_file" in failure_of(client)
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,16 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         ("503 Busy", b"<html>swordfish", "the endpoint failed (HTTP 503)"),
     ],
 )
-def test_each_invalid_token_response_has_its_own_error_message(status: str, body: bytes, words: str) -> None:
-    with FakeHttpServer(lambda client, _: client.sendall(http_response(status, body))) as there:
-        assert words in expect_token_failure(oauth_client(f"{there.url}/token"))
+def test_each_unusable_response_has_its_own_message(status: str, body: bytes, words: str) -> None:
+    with StandIn(lambda client, _: client.sendall(http_response(status, body))) as there:
+        assert words in failure_of(oauth_client(f"{there.url}/token"))
 
 
 def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
-    with FakeHttpServer(
-        lambda client, _: there.send_byte_by_byte(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)
-    ) as there:
+    with StandIn(lambda client, _: there.drip_bytes(client, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 1000)) as there:
         client = oauth_client(f"{there.url}/token")
-        assert "no response within 0.3 s" in expect_token_failure(client, 0.3)
-    assert "Connection refused" in expect_token_failure(client)
+        assert "no response within 0.3 s" in failure_of(client, 0.3)
+    assert "Connection refused" in failure_of(client)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +108,13 @@ def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
         (', "expires_in": "9999999999999999"', 2_592_000_000),
     ],
 )
-def test_token_lifetime_is_parsed_capped_or_defaulted(stated: str, lifetime_ms: int) -> None:
+def test_a_lifetime_may_be_missing_a_text_or_long(stated: str, lifetime_ms: int) -> None:
     body = f'{{"access_token": "t"{stated}}}'.encode()
-    with FakeHttpServer(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
         assert TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
 
 
-def test_token_is_renewed_before_expiry_and_kept_during_an_outage() -> None:
+def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
     now, granted, is_up = [0.0], [0], [True]
 
     def fetch(_: float) -> GrantedToken:
@@ -160,10 +158,8 @@ def test_token_is_renewed_before_expiry_and_kept_during_an_outage() -> None:
         ("503 Service Unavailable", (), 0),
     ],
 )
-def test_temporary_failure_has_the_retry_delay_of_the_endpoint(
-    status: str, headers: tuple[str, ...], pause: float
-) -> None:
-    answering = FakeHttpServer(lambda client, _: client.sendall(http_response(status, b"", *headers)))
+def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str, ...], pause: float) -> None:
+    answering = StandIn(lambda client, _: client.sendall(http_response(status, b"", *headers)))
     with answering as there, pytest.raises(TokenMissing) as raised:
         TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
 
@@ -173,9 +169,9 @@ def test_temporary_failure_has_the_retry_delay_of_the_endpoint(
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "302 Found"])
-def test_rejected_token_request_is_a_permanent_failure(status: str) -> None:
+def test_a_rejection_is_permanent(status: str) -> None:
     with (
-        FakeHttpServer(lambda client, _: client.sendall(http_response(status))) as there,
+        StandIn(lambda client, _: client.sendall(http_response(status))) as there,
         pytest.raises(TokenMissing) as raised,
     ):
         TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
@@ -183,13 +179,13 @@ def test_rejected_token_request_is_a_permanent_failure(status: str) -> None:
     assert not raised.value.is_temporary
 
 
-def test_no_token_request_is_sent_before_retry_after_has_elapsed() -> None:
+def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
     now, statuses = [0.0], ["429 Busy", "200 OK", "429 Busy", "200 OK"]
 
-    def respond_with_next_status(client: socket.socket, _: bytes) -> None:
+    def respond(client: socket.socket, _: bytes) -> None:
         client.sendall(http_response(statuses.pop(0), b'{"access_token": "t", "expires_in": 100}', "Retry-After: 20"))
 
-    with FakeHttpServer(respond_with_next_status) as there:
+    with StandIn(respond) as there:
         cache = TokenCache(TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch, lambda: now[0])
         for second in (0, 1, 19.9):
             now[0] = second
@@ -210,9 +206,9 @@ def test_no_token_request_is_sent_before_retry_after_has_elapsed() -> None:
         assert len(there.heads) == 4
 
 
-def test_query_string_of_the_token_url_is_sent() -> None:
+def test_a_query_of_the_endpoints_url_is_sent() -> None:
     """RFC 6749, 3.2: the endpoint's URL may have a query, and the pipeline's settings allow one."""
-    with FakeHttpServer(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
+    with StandIn(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
         client = replace(configured_client(oauth_client(there.url), "o"), token_url=f"{there.url}/token?tenant=a")
         TokenEndpoint(client).fetch()
 

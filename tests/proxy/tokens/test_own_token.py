@@ -10,7 +10,7 @@ import pytest
 from sluicegate.config.upstream import Sasl
 from sluicegate.proxy.tokens.cache import TokenMissing
 from sluicegate.proxy.tokens.own_token import own_token
-from tests.config.reading import config_problems_of_text
+from tests.config.reading import problems_of_text
 from tests.pipeline.bearers import unsecured_token
 
 _SASL = "upstream: {{bootstrap: 'h:1', sasl: {{{}}}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
@@ -30,7 +30,7 @@ def _of(file: Path) -> Sasl:
         (lambda: "a.e30.c", 300),
     ],
 )
-def test_token_file_is_reread_before_its_token_expires(tmp_path: Path, make: Callable[[], str], seconds: int) -> None:
+def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, make: Callable[[], str], seconds: int) -> None:
     content = make()
     (file := tmp_path / "token").write_text(content + "\n")
 
@@ -49,7 +49,7 @@ def test_token_file_is_reread_before_its_token_expires(tmp_path: Path, make: Cal
         (unsecured_token("planted", -30), r"expired \d+ s ago"),
     ],
 )
-def test_error_for_an_invalid_token_file_has_its_path_but_not_its_content(
+def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
     tmp_path: Path, content: str | None, reason: str
 ) -> None:
     if content is not None:
@@ -75,7 +75,7 @@ def test_error_for_an_invalid_token_file_has_its_path_but_not_its_content(
         ("mechanism: PLAIN, password: p", "PLAIN needs a username"),
     ],
 )
-def test_rejects_keys_that_do_not_fit_the_sasl_mechanism(keys: str, problem: str) -> None:
-    (found,) = config_problems_of_text(_SASL.format(keys))
+def test_keys_of_another_mechanism_are_mistakes(keys: str, problem: str) -> None:
+    (found,) = problems_of_text(_SASL.format(keys))
 
     assert problem in found

@@ -18,7 +18,7 @@ from sluicegate.config.values.password import PasswordUnreadable
 from sluicegate.proxy.admin.endpoint import AdminServer
 from sluicegate.proxy.live.live_snapshot import EVERYTHING, LiveQuery
 from sluicegate.proxy.live.live_state import LiveState
-from sluicegate.proxy.network.tls.contexts import tls_context_for_fleet
+from sluicegate.proxy.network.tls.contexts import context_for_fleet
 from sluicegate.proxy.reporting.metrics.collection import MetricsCollector
 from sluicegate.proxy.status.status import Status
 from sluicegate.proxy.watching.admin_client import StateUnavailable
@@ -28,7 +28,7 @@ from sluicegate.proxy.webui.access import Access
 from sluicegate.proxy.webui.site import Site
 from tests.broker.eventually import eventually
 from tests.proxy.live.events import NOW
-from tests.proxy.live.test_merged_state import build_live_state, build_live_view
+from tests.proxy.live.test_merged_state import state_with, view_with
 
 A, B = HostPort("a", 9650), HostPort("b", 9650)
 
@@ -38,10 +38,8 @@ class ScriptedProxies:
 
     def __init__(self) -> None:
         self.states: dict[HostPort, LiveState | Exception] = {
-            A: build_live_state(build_live_view("billing", {100: 10, 101: 10, 102: 0}), []),
-            B: build_live_state(
-                build_live_view("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000
-            ),
+            A: state_with(view_with("billing", {100: 10, 101: 10, 102: 0}), []),
+            B: state_with(view_with("billing", {100: 5, 101: 5, 102: 0}), ["the login is rejected"], NOW + 1000),
         }
         self.now = 100.0
         self.tokens: list[tuple[HostPort, str | None]] = []
@@ -71,7 +69,7 @@ def fleet(proxies: ScriptedProxies) -> Iterator[Fleet]:
     fleet.close()
 
 
-def test_fleet_metrics_show_reachability_and_age_of_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
     def fleet_metric_values() -> dict[str, dict[str, float]]:
         found = text_string_to_metric_families(generate_latest(MetricsCollector(lambda: fleet_metrics(fleet))).decode())
         return {
@@ -98,7 +96,7 @@ def test_fleet_metrics_show_reachability_and_age_of_each_proxy(fleet: Fleet, pro
     assert after["state_age_seconds"] == ages | {"b:9650": 15.0}
 
 
-def test_fleet_state_has_the_sum_and_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: ScriptedProxies) -> None:
     state = fleet.live_state(EVERYTHING)
 
     assert state["history"]["records"] == [15, 15, 0]
@@ -120,7 +118,7 @@ def test_a_fleet_query_returns_only_new_entries(fleet: Fleet) -> None:
     assert state["violations"] == []
 
 
-def test_unreachable_proxy_is_reported_and_excluded_from_the_sum_after_10_s(
+def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(
     fleet: Fleet, proxies: ScriptedProxies
 ) -> None:
     fleet.live_state(EVERYTHING)
@@ -140,7 +138,7 @@ def test_unreachable_proxy_is_reported_and_excluded_from_the_sum_after_10_s(
     assert (condition["condition"], condition["detail"]) == ("proxy_unreachable", "b:9650: Connection refused")
 
 
-def test_hanging_proxy_is_queried_once_and_does_not_delay_others(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fleet, proxies: ScriptedProxies) -> None:
     proxies.slow.clear()
     for _ in range(3):
         state = fleet.live_state(EVERYTHING)
@@ -167,15 +165,15 @@ def test_a_fleet_without_reachable_proxies_is_not_serving(proxies: ScriptedProxi
 
 
 def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: ScriptedProxies) -> None:
-    broken: LiveState = {**build_live_state(build_live_view("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
+    broken: LiveState = {**state_with(view_with("a", {}), []), "history": {"begin": "x"}}  # type: ignore[typeddict-item]  # that is broken
     proxies.states[A] = broken
 
-    def read_proxy_token(proxy: HostPort) -> str:
+    def token_of(proxy: HostPort) -> str:
         if proxy == B:
             raise PasswordUnreadable("--proxy-token-file", "/nowhere cannot be read")
         return "t"
 
-    fleet = Fleet(lambda: [A, B], read_proxy_token, proxies.read)
+    fleet = Fleet(lambda: [A, B], token_of, proxies.read)
     try:
         reasons = [str(each["reason"]) for each in fleet.live_state(EVERYTHING)["fleet"]]
     finally:
@@ -184,18 +182,18 @@ def test_an_invalid_state_or_token_of_one_proxy_affects_no_other(proxies: Script
     assert reasons[1] == "--proxy-token-file: /nowhere cannot be read"
 
 
-def policy_explanation(topic: str, *lines: str) -> dict[str, Any]:
+def policy(topic: str, *lines: str) -> dict[str, Any]:
     return {"topic": topic, "lines": list(lines), "effective": [], "source": None}
 
 
-def test_policy_differences_between_proxies_are_shown() -> None:
+def test_policies_of_proxies_are_compared() -> None:
     """The last changes of policies are compared too: a change in two proxies is listed once, with its latest time."""
     servers = []
     for time_ms, text in enumerate(("one", "other", "one")):
         site = Site(
             Access(HostPort("127.0.0.1", 1), None),
-            lambda _: build_live_state(build_live_view("a", {}), []),
-            lambda topic, text=text: policy_explanation(topic, text),
+            lambda _: state_with(view_with("a", {}), []),
+            lambda topic, text=text: policy(topic, text),
             read_reloads=lambda time_ms=time_ms, text=text: [{"time_ms": time_ms, "looser": [text]}],
         )
         servers.append(AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda site=site: site))
@@ -204,7 +202,7 @@ def test_policy_differences_between_proxies_are_shown() -> None:
     try:
         for fleet in fleets:
             fleet.live_state(EVERYTHING)
-        assert fleets[0].explain("orders") == policy_explanation("orders", "one")
+        assert fleets[0].explain("orders") == policy("orders", "one")
         assert fleets[1].explain("orders")["lines"] == [f"{first}:", "one", f"{second}:", "other"]
         assert fleets[0].policy_changes() == [{"time_ms": 2, "looser": ["one"], "proxies": [str(first), str(third)]}]
         assert [change["proxies"] for change in fleets[1].policy_changes()] == [[str(second)], [str(first)]]
@@ -223,7 +221,7 @@ def test_the_web_ui_is_served_with_tls(tmp_path: Path, fleet: Fleet) -> None:
         part.write_to_path(certificate, append=True)
     issued.private_key_pem.write_to_path(key)
     site = Site(Access(HostPort("127.0.0.1", 1), None), fleet.live_state, fleet.explain)
-    tls = tls_context_for_fleet(str(certificate), str(key))
+    tls = context_for_fleet(str(certificate), str(key))
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site, tls.current)
     context = ssl.create_default_context()
     authority.configure_trust(context)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.proxy.webui.responses import _KINDS, ON_DEMAND, find_asset
+from sluicegate.proxy.webui.responses import _KINDS, ON_DEMAND, asset
 from tests.oracle.kafka_java import ROOT
 from tests.structure.imports import cycle_in
 
@@ -16,15 +16,15 @@ FOLDER = ROOT / "proxy" / "webui" / "assets"
 UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"on")
 
 
-def test_exactly_the_files_in_the_assets_folder_are_served() -> None:
+def test_every_file_in_the_folder_is_served_and_no_other() -> None:
     assert {str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*.*")} == set(_KINDS)
     for name in _KINDS:
-        page = find_asset(f"/ui/{name}")
+        page = asset(f"/ui/{name}")
         assert page is not None
         assert page.body == (FOLDER / name).read_bytes()
         assert "default-src 'none'" in dict(page.headers)["Content-Security-Policy"]
-    assert find_asset("/") == find_asset("/ui/index.html")
-    compressed = find_asset("/ui/main.js", takes_gzip=True)
+    assert asset("/") == asset("/ui/index.html")
+    compressed = asset("/ui/main.js", takes_gzip=True)
     assert compressed is not None
     assert dict(compressed.headers)["Content-Encoding"] == "gzip"
     assert gzip.decompress(compressed.body) == (FOLDER / "main.js").read_bytes()
@@ -40,10 +40,10 @@ def test_vendored_files_are_unchanged_and_have_licences() -> None:
     assert "Apache License" in text
 
 
-def test_compressed_size_of_a_page_load_is_below_90_kb() -> None:
+def test_a_page_load_is_small() -> None:
     """The limit applies to compressed bytes, most of which are uPlot's."""
     not_loaded = {"vendor/LICENSES.txt", *(f"{name}.js" for name in ON_DEMAND)}
-    bodies = [find_asset(f"/ui/{name}", takes_gzip=True) for name in _KINDS if name not in not_loaded]
+    bodies = [asset(f"/ui/{name}", takes_gzip=True) for name in _KINDS if name not in not_loaded]
     assert sum(len(body.body) for body in bodies if body is not None) < 90_000
 
 
@@ -51,11 +51,11 @@ def test_compressed_size_of_a_page_load_is_below_90_kb() -> None:
     "path", ["/ui/", "/ui/../access.py", "/ui/access.py", "/ui//style.css", "/index.html", "/ui/main.js/"]
 )
 def test_paths_outside_of_the_web_ui_folder_are_not_served(path: str) -> None:
-    assert find_asset(path) is None
+    assert asset(path) is None
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.*")), ids=lambda file: file.name)
-def test_assets_use_no_external_resources_and_no_unsafe_markup(file: Path) -> None:
+def test_no_external_resources_and_no_markup_from_texts(file: Path) -> None:
     text = file.read_text().replace(
         '"https://docs.example.com/OWNER/clients-guide', ""
     )  # a link, which the browser does not load

@@ -41,7 +41,7 @@ class ScriptedWorker:
         asyncio.get_running_loop().call_soon(self._supervisor._on_message, self.known, message)
 
 
-class SupervisorWithTwoWorkers:
+class Stage:
     def __init__(self) -> None:
         self.supervisor = Supervisor(FIRST)
         self.workers = [ScriptedWorker(self.supervisor, index) for index in (1, 2)]
@@ -52,8 +52,8 @@ class SupervisorWithTwoWorkers:
         return [[type(each) for each in worker.requests] for worker in self.workers]
 
 
-async def test_all_workers_compile_policies_before_any_worker_adopts_them() -> None:
-    stage = SupervisorWithTwoWorkers()
+async def test_all_workers_compile_before_one_of_them_adopts() -> None:
+    stage = Stage()
 
     await stage.supervisor.adopt(SECOND)
 
@@ -63,7 +63,7 @@ async def test_all_workers_compile_policies_before_any_worker_adopts_them() -> N
 
 
 async def test_no_worker_adopts_policies_that_one_worker_cannot_compile() -> None:
-    stage = SupervisorWithTwoWorkers()
+    stage = Stage()
     stage.workers[1].problem = "schema.json cannot be read"
 
     with pytest.raises(ConfigError, match=r"worker 2: schema\.json cannot be read"):
@@ -76,8 +76,8 @@ async def test_no_worker_adopts_policies_that_one_worker_cannot_compile() -> Non
     assert [worker.known.adopted for worker in stage.workers] == [1, 1]
 
 
-async def test_worker_restarted_during_a_reload_also_compiles_and_adopts() -> None:
-    stage = SupervisorWithTwoWorkers()
+async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() -> None:
+    stage = Stage()
     first = stage.workers[0]
     restarted = ScriptedWorker(stage.supervisor, 2)
 

@@ -52,7 +52,7 @@ SILENT = (
 )
 
 
-class StateRecordingStatus(Status):
+class WatchedStatus(Status):
     """A status that notes its state after each change, as a reader in another thread may see it."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class StateRecordingStatus(Status):
 
 
 async def test_a_proxy_whose_first_worker_cannot_serve_is_never_ready(proxy: SupervisedWorkers) -> None:
-    proxy.status = status = StateRecordingStatus()
+    proxy.status = status = WatchedStatus()
     proxy.reports = WorkerReports(proxy.workers, status, Counters())
     none_listed = ActiveCondition(Condition.NO_BROKER_LISTED, ServingState.NOT_SERVING, "kafka", "lists no broker", 1)
     proxy.add(1, 0, none_listed)
@@ -84,11 +84,11 @@ async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: 
 
     assert proxy.active == [SILENT]
     assert state_of(proxy.status.active()) is ServingState.NEEDS_ATTENTION
-    assert proxy.status.not_live_reason() is None
-    assert proxy.status.not_ready_reason() is None
+    assert proxy.status.not_live() is None
+    assert proxy.status.not_ready() is None
 
 
-async def test_silent_worker_condition_ends_when_the_worker_reports_again(proxy: SupervisedWorkers) -> None:
+async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: SupervisedWorkers) -> None:
     worker = proxy.add(2, 6)
     proxy.add(1, 0)
     assert proxy.active == [SILENT]
@@ -97,12 +97,12 @@ async def test_silent_worker_condition_ends_when_the_worker_reports_again(proxy:
     assert proxy.active == []
 
 
-async def test_liveness_fails_if_all_workers_are_silent(proxy: SupervisedWorkers) -> None:
+async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: SupervisedWorkers) -> None:
     for index in (1, 2):
         proxy.add(index, 11)
 
     assert "event_loop_stuck: no worker has reported for 10 s" in proxy.active
-    assert proxy.status.not_live_reason() == "no worker has reported for 10 s"
+    assert proxy.status.not_live() == "no worker has reported for 10 s"
 
 
 async def test_old_reports_of_a_silent_worker_are_not_shown(proxy: SupervisedWorkers) -> None:

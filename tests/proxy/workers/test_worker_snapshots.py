@@ -19,7 +19,7 @@ def states_and_details(found: tuple[list[LiveState], list[ActiveCondition]]) -> 
     return states, [each.detail for each in missing]
 
 
-def live_state_with_version(by: str) -> LiveState:
+def state_of_version(by: str) -> LiveState:
     return cast(LiveState, {"version": by})
 
 
@@ -44,9 +44,7 @@ class ScriptedWorker:
         self.send_snapshot(request)
 
     def send_snapshot(self, request: SnapshotRequest) -> None:
-        self._look.store_message(
-            self.index, WorkerSnapshot(live_state_with_version(f"worker {self.index}"), request.number)
-        )
+        self._look.received(self.index, WorkerSnapshot(state_of_version(f"worker {self.index}"), request.number))
 
 
 class UnresponsiveWorker(ScriptedWorker):
@@ -56,7 +54,7 @@ class UnresponsiveWorker(ScriptedWorker):
 
 class EndingWorker(ScriptedWorker):
     def _hears(self, request: SnapshotRequest) -> None:
-        self._look.handle_worker_end(self.index)
+        self._look.ended(self.index)
 
 
 async def test_snapshots_of_all_workers_are_collected() -> None:
@@ -64,23 +62,23 @@ async def test_snapshots_of_all_workers_are_collected() -> None:
 
     found = await look.ask([ScriptedWorker(look, 1), ScriptedWorker(look, 2)], EVERYTHING)
 
-    assert found == ([live_state_with_version("worker 1"), live_state_with_version("worker 2")], [])
+    assert found == ([state_of_version("worker 1"), state_of_version("worker 2")], [])
 
 
-async def test_worker_that_times_out_is_reported_and_not_queried_again() -> None:
+async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again() -> None:
     look = WorkerSnapshots(0.05)
     quick, stuck = ScriptedWorker(look, 1), UnresponsiveWorker(look, 2)
 
     for _ in range(2):
         assert states_and_details(await look.ask([quick, stuck], EVERYTHING)) == (
-            [live_state_with_version("worker 1")],
+            [state_of_version("worker 1")],
             [LATE],
         )
 
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
 
-async def test_late_snapshot_is_dropped_and_its_worker_is_queried_again() -> None:
+async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> None:
     look = WorkerSnapshots(0.05)
     late = UnresponsiveWorker(look, 2)
     assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
@@ -91,7 +89,7 @@ async def test_late_snapshot_is_dropped_and_its_worker_is_queried_again() -> Non
     assert [request.number for request in late.asked] == [1, 2]
 
 
-async def test_ended_worker_is_not_awaited_and_starting_worker_is_reported() -> None:
+async def test_an_ended_worker_is_not_awaited_and_a_starting_one_is_named() -> None:
     look = WorkerSnapshots(60)
 
     found = await look.ask(
@@ -99,6 +97,6 @@ async def test_ended_worker_is_not_awaited_and_starting_worker_is_reported() -> 
     )
 
     assert states_and_details(found) == (
-        [live_state_with_version("worker 1")],
+        [state_of_version("worker 1")],
         [LATE, "the figures of worker 3 are missing here: it has not started yet"],
     )

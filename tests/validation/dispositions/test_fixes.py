@@ -6,7 +6,7 @@ import pytest
 
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, WouldBlockOtherWork
+from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, OutOfTime
 from sluicegate.validation.dispositions.fixes import Previous
 from sluicegate.validation.policy import RehearsedBounds, TimeFix, TopicPolicy, ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimeInFlight, PreviousTimes, PreviousTimesInOrder
@@ -39,11 +39,11 @@ def validate_batches(
     found = validate_request(request, {}, lambda _: policy, limits, lambda: NOW, Decompressor(), budget, previous)
     for partition, latest in found.times.values():
         if isinstance(previous, PreviousTimes):
-            previous.record_stored_timestamp(*partition, latest)
+            previous.note_stored(*partition, latest)
     return found
 
 
-def policy_with_time_fix(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
+def policy_with_fix(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
     return replace(policy, fix=fix)
 
 
@@ -60,14 +60,12 @@ def policy_with_time_fix(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPo
     ],
 )
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_time_fix_replaces_bad_timestamps_and_keeps_good_ones(
-    fix: TimeFix, time: int, becomes: int, codec: int
-) -> None:
+def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
     original = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
 
-    found = validate_batches(policy_with_time_fix(fix), original)
+    found = validate_batches(policy_with_fix(fix), original)
 
     assert found.rejected == {}
     assert found.accepted[0, 0].records == 3
@@ -80,15 +78,15 @@ def test_time_fix_replaces_bad_timestamps_and_keeps_good_ones(
         assert fixed.records == batch(wanted, **state)
 
 
-def test_previous_time_fix_uses_the_last_good_record_or_the_stored_partition_time() -> None:
+def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> None:
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
-    nothing = validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([bad]), previous=previous)
+    nothing = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([bad]), previous=previous)
     within = validate_batches(
-        policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous
+        policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 50), Rec(NOW - 90), bad]), previous=previous
     )
-    later = validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
+    later = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([bad]), batch([bad]), previous=previous)
 
     assert nothing.rejected[0, 0].reason is Reason.TIMESTAMP_IN_FUTURE
     assert within.fixed[0, 0].finding.bad_records[0].fixed == NOW - 50
@@ -96,16 +94,14 @@ def test_previous_time_fix_uses_the_last_good_record_or_the_stored_partition_tim
     assert set(later.rejected) == {(0, 1)}, "the other partition had no valid time"
 
 
-def test_good_batch_is_not_fixed_and_sets_the_previous_time() -> None:
+def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
     previous = PreviousTimes()
 
-    found = validate_batches(
-        policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous
-    )
-    validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    found = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
 
     assert found.fixed == {}
-    assert previous.latest_timestamp_of("t", 0) == NOW - 5
+    assert previous.time_of("t", 0) == NOW - 5
 
 
 @pytest.mark.parametrize("fix", list(TimeFix))
@@ -119,14 +115,14 @@ def test_good_batch_is_not_fixed_and_sets_the_previous_time() -> None:
         batch([Rec(0)]) + batch([Rec(0)]),
     ],
 )
-def test_does_not_fix_batches_with_other_violations(fix: TimeFix, original: bytes) -> None:
-    plain, found = validate_batches(BOUNDED, original), validate_batches(policy_with_time_fix(fix), original)
+def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, original: bytes) -> None:
+    plain, found = validate_batches(BOUNDED, original), validate_batches(policy_with_fix(fix), original)
 
     assert found.fixed == {}
     assert found.rejected == plain.rejected != {}
 
 
-def test_batch_with_another_violation_is_rejected_for_all_its_violations() -> None:
+def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> None:
     policy = replace(BOUNDED, compacted=True, fix=TimeFix.NOW)
 
     found = validate_batches(policy, batch([Rec(0), Rec(NOW, key=None)]))
@@ -135,43 +131,43 @@ def test_batch_with_another_violation_is_rejected_for_all_its_violations() -> No
     assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_TOO_OLD, Reason.NULL_KEY]
 
 
-def test_unit_fix_rejects_timestamp_that_is_implausible_in_every_unit() -> None:
-    found = validate_batches(policy_with_time_fix(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
+def test_a_time_that_is_plausible_in_no_unit_is_rejected() -> None:
+    found = validate_batches(policy_with_fix(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
     assert found.rejected[0, 0].bad_count == 2
 
 
-def test_does_not_fix_old_message_formats() -> None:
-    found = validate_batches(policy_with_time_fix(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
+def test_old_requests_and_messages_are_not_fixed() -> None:
+    found = validate_batches(policy_with_fix(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
 
     assert found.fixed == {}
     assert set(found.rejected) == {(0, 0)}
 
 
-def test_does_not_fix_batches_of_an_observed_topic() -> None:
+def test_an_observed_topic_is_not_fixed() -> None:
     found = validate_batches(replace(BOUNDED, fix=TimeFix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
 
     assert (found.fixed, set(found.observed)) == ({}, {(0, 0)})
 
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_fix_of_a_large_batch_raises_out_of_time(codec: int) -> None:
-    with pytest.raises(WouldBlockOtherWork):
-        validate_batches(policy_with_time_fix(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
+def test_a_large_fix_raises_out_of_time(codec: int) -> None:
+    with pytest.raises(OutOfTime):
+        validate_batches(policy_with_fix(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
-def test_previous_times_keep_a_bounded_number_of_partitions() -> None:
+def test_the_partitions_with_a_previous_time_are_bounded() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
-        previous.record_stored_timestamp("t", partition, NOW)
+        previous.note_stored("t", partition, NOW)
 
-    assert [previous.latest_timestamp_of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
+    assert [previous.time_of("t", partition) for partition in (0, 989, 990, 999)] == [None, None, NOW, NOW]
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 @pytest.mark.parametrize("fix", [TimeFix.NOW, TimeFix.CLAMP, TimeFix.PREVIOUS, TimeFix.UNIT])
-def test_fixed_batch_uses_no_more_request_limits_than_a_good_one(fix: TimeFix, codec: int) -> None:
+def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good_one(fix: TimeFix, codec: int) -> None:
     bad = NOW * 1_000_000
     headers = [(b"h", b"v"), (b"i", None)]
     times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
@@ -180,67 +176,67 @@ def test_fixed_batch_uses_no_more_request_limits_than_a_good_one(fix: TimeFix, c
     plain = 0 if codec == NONE else 150_000  # the compressed size counts; twice that would be rejected
     limits = ValidationLimits(max_decompressed_bytes=plain, max_request_headers=2 * len(times))
 
-    assert validate_batches(policy_with_time_fix(fix), good, limits=limits).rejected == {}
-    found = validate_batches(policy_with_time_fix(fix), original, limits=limits)
+    assert validate_batches(policy_with_fix(fix), good, limits=limits).rejected == {}
+    found = validate_batches(policy_with_fix(fix), original, limits=limits)
 
     assert found.rejected == {}
     assert set(found.fixed) == {(0, 0)}
 
 
-def test_request_limits_left_by_fixed_batches_apply_to_the_next_batch() -> None:
+def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
     original = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
-    found = validate_batches(policy_with_time_fix(TimeFix.NOW), original, original, original, limits=limits)
+    found = validate_batches(policy_with_fix(TimeFix.NOW), original, original, original, limits=limits)
 
     assert set(found.fixed) == {(0, 0), (0, 1)}
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
 
 
-def test_accepts_fixed_batch_with_a_better_compression_ratio() -> None:
+def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
     """A fixed batch may have a compression ratio above the limit, although the original had not."""
     value = bytes(2 << 20)
     original = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
     limits = ValidationLimits(max_decompression_ratio=1, ratio_free_bytes=len(value) + 100)
 
-    assert set(validate_batches(policy_with_time_fix(TimeFix.NOW), original, limits=limits).fixed) == {(0, 0)}
+    assert set(validate_batches(policy_with_fix(TimeFix.NOW), original, limits=limits).fixed) == {(0, 0)}
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
-def test_previous_time_fix_ignores_rehearsed_bounds(ago: int) -> None:
+def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int) -> None:
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=RehearsedBounds((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
     validate_batches(
-        policy_with_time_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous
+        policy_with_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW - ago), Rec(NOW - ago - 10)]), previous=previous
     )
     fixed = validate_batches(
-        policy_with_time_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous
+        policy_with_fix(TimeFix.PREVIOUS, policy), batch([Rec(NOW * 1_000_000)]), previous=previous
     ).fixed
 
     assert fixed[0, 0].finding.bad_records[0].fixed == NOW - ago
 
 
-def test_batch_without_timestamps_sets_no_previous_time() -> None:
+def test_a_batch_without_times_sets_no_previous_time() -> None:
     previous = PreviousTimes()
 
-    validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
-    validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
-    validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5)], flags=8), previous=previous)
+    validate_batches(policy_with_fix(TimeFix.PREVIOUS), message(0, b"v"), version=2, previous=previous)
 
-    assert previous.latest_timestamp_of("t", 0) is None
+    assert previous.time_of("t", 0) is None
 
 
 def test_a_previous_time_fix_waits_for_requests_in_flight() -> None:
     known = PreviousTimes()
-    known.record_stored_timestamp("t", 0, NOW - 9)
+    known.note_stored("t", 0, NOW - 9)
     under_way = {("t", 0)}
     previous = PreviousTimesInOrder(known, under_way)
     bad = batch([Rec(NOW * 1_000_000)])
 
     with pytest.raises(PreviousTimeInFlight):
-        validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), bad, previous=previous)
+        validate_batches(policy_with_fix(TimeFix.PREVIOUS), bad, previous=previous)
     under_way.clear()
 
-    fixed = validate_batches(policy_with_time_fix(TimeFix.PREVIOUS), bad, previous=previous).fixed
+    fixed = validate_batches(policy_with_fix(TimeFix.PREVIOUS), bad, previous=previous).fixed
     assert fixed[0, 0].finding.bad_records[0].fixed == NOW - 9

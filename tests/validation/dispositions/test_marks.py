@@ -12,8 +12,8 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.protocol.records.record_batch import TRANSACTIONAL
-from sluicegate.validation.dispositions.marks import remove_marks
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.dispositions.marks import without_marks
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -45,15 +45,15 @@ def validate_batch(data: bytes, size: str = "samples: false", version: int = 9, 
     request = walk_produce_request(bytearray(body), version, 0, 100)
     budget = DecompressionBudget(1 << 24, 5, lambda: None)
     sender = Client("a:1", client)
-    policy = create_rulebook(config).policy_of("t").policy_for_client(sender)
+    policy = rulebook_of(config).policy_of("t").for_client(sender)
     found = validate_request(
-        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
+        request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=sender
     )
     assert found.rejected or budget.record_errors == 5, "marked records are not in responses"
     return found
 
 
-def decode_records(data: bytes) -> list[tuple[int, bytes | None, bytes | None, list[Any]]]:
+def read(data: bytes) -> list[tuple[int, bytes | None, bytes | None, list[Any]]]:
     records = MemoryRecords(data)
     one = records.next_batch()
     assert one.validate_crc()
@@ -61,13 +61,13 @@ def decode_records(data: bytes) -> list[tuple[int, bytes | None, bytes | None, l
     return [(each.timestamp, each.key, each.value, each.headers) for each in one]
 
 
-def validate_and_return_forwarded_batch(data: bytes, **options: Any) -> bytes:
+def forwarded_batch(data: bytes, **options: Any) -> bytes:
     found = validate_batch(data, **options)
     assert not found.rejected
     return found.replacements().get((0, 0), data)
 
 
-def expected_mark_headers(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
+def mark_headers(reason: str, rules: str | None = None) -> list[tuple[str, bytes]]:
     named = [] if rules is None else [("sluicegate.rule", rules.encode())]
     return [("sluicegate.reason", reason.encode()), *named]
 
@@ -75,61 +75,61 @@ def expected_mark_headers(reason: str, rules: str | None = None) -> list[tuple[s
 RULE, BEHIND = "rule_violated", "timestamp_too_old"
 RECORDS: Sequence[tuple[Rec, list[tuple[str, bytes]]]] = [
     (Rec(NOW, b"k", b"v", [(b"h", b"1")]), []),
-    (Rec(NOW, None, b"long", [(b"h", None)]), expected_mark_headers(RULE, "keyed, short")),
-    (Rec(OLD, b"k", b"v"), expected_mark_headers(BEHIND)),
-    (Rec(OLD, None, None), expected_mark_headers(BEHIND, "keyed")),
+    (Rec(NOW, None, b"long", [(b"h", None)]), mark_headers(RULE, "keyed, short")),
+    (Rec(OLD, b"k", b"v"), mark_headers(BEHIND)),
+    (Rec(OLD, None, None), mark_headers(BEHIND, "keyed")),
     (Rec(NOW, b"k", None), []),
 ]
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_mark_mode_adds_all_violations_to_bad_records_and_changes_nothing_else(codec: str) -> None:
+def test_each_bad_record_has_all_its_violations_and_everything_else_stays(codec: str) -> None:
     producer = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 11, "flags": TRANSACTIONAL}
     data = batch([each for each, _ in RECORDS], CODECS[codec], **producer)
 
-    made = validate_and_return_forwarded_batch(data)
+    made = forwarded_batch(data)
 
     headers = [[(name.decode(), value) for name, value in rec.headers] + marks for rec, marks in RECORDS]
-    assert decode_records(made) == [
+    assert read(made) == [
         (rec.timestamp, rec.key, rec.value, own) for (rec, _), own in zip(RECORDS, headers, strict=True)
     ]
     assert made[:8] == data[:8] and made[12:17] == data[12:17] and made[21:61] == data[21:61]
     assert (len(made) > len(data)) and made != data
 
 
-def test_mark_mode_forwards_good_batch_byte_for_byte() -> None:
-    assert validate_and_return_forwarded_batch(
-        batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])
-    ) == batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])
+def test_a_good_batch_is_forwarded_byte_for_byte() -> None:
+    assert forwarded_batch(batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])) == batch(
+        [Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])]
+    )
 
 
 @pytest.mark.parametrize("value", [b"v", b"too long"])
-def test_mark_headers_sent_by_producers_are_renamed_even_in_good_records(value: bytes) -> None:
+def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) -> None:
     own = [(b"sluicegate.rule", b"x"), (b"a", b"1"), (b"sluicegate.reason", None), (b"sluicegate.rules", b"")]
-    marks = expected_mark_headers(RULE, "short") if len(value) > 3 else []
+    marks = mark_headers(RULE, "short") if len(value) > 3 else []
 
-    ((*_, headers),) = decode_records(validate_and_return_forwarded_batch(batch([Rec(NOW, b"k", value, own)])))
+    ((*_, headers),) = read(forwarded_batch(batch([Rec(NOW, b"k", value, own)])))
 
     renamed = [("renamed.sluicegate.rule", b"x"), ("a", b"1"), ("renamed.sluicegate.reason", None)]
     assert headers == [*renamed, ("sluicegate.rules", b""), *marks]
 
 
-def test_mark_headers_stay_in_batches_of_exempt_clients() -> None:
+def test_only_what_is_forwarded_without_validation_keeps_its_headers() -> None:
     data = batch([Rec(NOW, None, b"v", [(b"sluicegate.rule", b"x")])])
 
-    assert validate_and_return_forwarded_batch(data, client="b") == data
+    assert forwarded_batch(data, client="b") == data
 
 
-def test_rejects_batch_that_exceeds_max_message_bytes_with_its_marks() -> None:
+def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a_broker() -> None:
     data = batch([Rec(NOW, None, b"v")])
-    size = len(validate_and_return_forwarded_batch(data))
+    size = len(forwarded_batch(data))
 
-    assert validate_and_return_forwarded_batch(data, size=f"max.message.bytes: {size}") != data
+    assert forwarded_batch(data, size=f"max.message.bytes: {size}") != data
     rejected = validate_batch(data, f"max.message.bytes: {size - 1}").rejected[0, 0]
     assert (rejected.code, rejected.reason.value) == (10, "batch_too_large")
 
 
-def test_reports_bound_and_rule_violations_but_observing_rules_add_no_marks() -> None:
+def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothing() -> None:
     found = validate_batch(batch([each for each, _ in RECORDS]))
 
     assert [(each.reason.value, each.bad_count, each.rules) for each in found.marked[0, 0].findings] == [
@@ -140,28 +140,28 @@ def test_reports_bound_and_rule_violations_but_observing_rules_add_no_marks() ->
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_mark_mode_rejects_bad_messages_of_formats_without_headers(magic: int) -> None:
+def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic: int) -> None:
     good, bad = (message(magic, b"v", key=key, timestamp=NOW) for key in (b"k", None))
 
-    assert validate_and_return_forwarded_batch(good, version=2) == good
+    assert forwarded_batch(good, version=2) == good
     assert validate_batch(bad, version=2).rejected[0, 0].rules == (("keyed", 1),)
 
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, None)], crc=1), batch([Rec(NOW, None)], count=2)])
-def test_mark_mode_rejects_batch_that_is_invalid_as_a_whole(data: bytes) -> None:
+def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
     assert (0, 0) in validate_batch(data).rejected
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_removing_marks_from_a_stored_batch_restores_the_original_batch(codec: str) -> None:
+def test_removing_the_marks_of_a_stored_batch_restores_the_sent_one(codec: str) -> None:
     own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine"), (b"sluicegate.rule\0x", None)]
     forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
     records = [*(each for each, _ in RECORDS), *forged]
     sent = batch(records, CODECS[codec])
-    limits = validation_limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
+    limits = limits_of(load(read_yaml(FILE.replace("SIZE", ""), "f"), {}).config)
 
-    found = remove_marks(memoryview(validate_and_return_forwarded_batch(sent)), limits, Decompressor())
+    found = without_marks(memoryview(forwarded_batch(sent)), limits, Decompressor())
 
-    assert found is not None and decode_records(found) == decode_records(sent)
-    assert remove_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None
-    assert remove_marks(memoryview(batch(forged, CODECS[codec])), limits, Decompressor()) is None
+    assert found is not None and read(found) == read(sent)
+    assert without_marks(memoryview(batch(records[:1], CODECS[codec])), limits, Decompressor()) is None
+    assert without_marks(memoryview(batch(forged, CODECS[codec])), limits, Decompressor()) is None

@@ -14,11 +14,11 @@ from sluicegate.protocol.records.codecs.decompression_budget import Decompressio
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.proxy.rules_process.messages import EvaluatorKind, Specification
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import SuspendedTopics
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.from_keys import INLINE_RULES, RuleMaker
 from sluicegate.validation.rules.rule import Client, Outage, RuleUnusable
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
@@ -52,7 +52,7 @@ MODES = {
 }
 
 
-class SingleSchemaRegistry:
+class OneSchema:
     """A registry with one schema; None: it does not respond."""
 
     name = "main"
@@ -80,15 +80,15 @@ class SingleSchemaRegistry:
 
 AVRO = RegisteredSchema(
     SchemaLanguage.AVRO,
-    compile_avro_content('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": ["null", "string"]}]}'),
+    avro_content('{"type": "record", "name": "R", "fields": [{"name": "mail", "type": ["null", "string"]}]}'),
 )
 
 
 def policy_of(kind: str, more: str, maker: RuleMaker = INLINE_RULES, file: str = FILE) -> TopicPolicy:
     config = load(read_yaml(file.replace("MORE", more), "f"), {}).config
-    rulebook = create_rulebook(config, maker).with_suspended_topics(SuspendedTopics(everywhere=kind == "suspended"))
-    policy = rulebook.policy_of("t").policy_for_client(Client("a:1", "me"))
-    return policy.policy_for_exempt_clients() if kind == "exempt" else policy
+    rulebook = rulebook_of(config, maker).with_suspended(SuspendedTopics(everywhere=kind == "suspended"))
+    policy = rulebook.policy_of("t").for_client(Client("a:1", "me"))
+    return policy.for_exempt() if kind == "exempt" else policy
 
 
 def validate_batch(data: bytes, kind: str = "reject", more: str | None = None, version: int = 9) -> ValidatedRequest:
@@ -100,12 +100,10 @@ def validate_by_policy(policy: TopicPolicy, data: bytes, version: int = 9) -> Va
     config = load(read_yaml(FILE.replace("MORE", ""), "f"), {}).config
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
     request = walk_produce_request(bytearray(body), version, 0, 100)
-    return validate_request(
-        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget
-    )
+    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget)
 
 
-def decode_masked_records(data: bytes) -> list[tuple[int, Any, Any, Any]]:
+def read(data: bytes) -> list[tuple[int, Any, Any, Any]]:
     one = MemoryRecords(data).next_batch()
     assert one.validate_crc()
     return [(each.timestamp, each.key, each.value, each.headers) for each in one]
@@ -113,7 +111,7 @@ def decode_masked_records(data: bytes) -> list[tuple[int, Any, Any, Any]]:
 
 @pytest.mark.parametrize("kind", list(MODES))
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_masking_replaces_sensitive_value_and_changes_nothing_else(codec: str, kind: str) -> None:
+def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) -> None:
     framed = b"\0\0\0\0\x07"
     records = [
         Rec(NOW, b"k", SECRET, [(b"h", SECRET)]),
@@ -130,7 +128,7 @@ def test_masking_replaces_sensitive_value_and_changes_nothing_else(codec: str, k
     assert found.masked[0, 0].count == 2
     values = [MASKED, None, framed + MASKED, b'{"other": "me@example.com"}']
     headers = [[("h", SECRET)], [], [], []]
-    assert decode_masked_records(made) == [
+    assert read(made) == [
         (rec.timestamp, rec.key, value, own) for rec, value, own in zip(records, values, headers, strict=True)
     ]
     assert made[:8] == data[:8] and made[12:17] == data[12:17] and made[21:61] == data[21:61]
@@ -155,7 +153,7 @@ def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
     found = validate_batch(data, kind, version=version)
 
     if code is None:  # readable, followed by bytes that are dropped
-        assert (0, 0) in found.rejected or decode_masked_records(found.replacements()[0, 0])[0][2] == MASKED
+        assert (0, 0) in found.rejected or read(found.replacements()[0, 0])[0][2] == MASKED
         return
     assert found.rejected[0, 0].code == code
     assert (0, 0) not in found.replacements()
@@ -163,19 +161,19 @@ def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
 
 
 @pytest.mark.parametrize("kind", ["observe", "not enforced", "suspended"])
-def test_masks_value_of_record_with_observed_violations(kind: str) -> None:
+def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -> None:
     found = validate_batch(batch([Rec(5, b"k", SECRET)]), kind)
 
     assert found.observed[0, 0][0].bad_count == 1 and not found.rejected
-    assert decode_masked_records(found.replacements()[0, 0])[0][2] == MASKED
+    assert read(found.replacements()[0, 0])[0][2] == MASKED
 
 
 @pytest.mark.parametrize("more", ["fix: {timestamp: now}", "mode: mark"])
-def test_masks_fixed_and_marked_batches(more: str) -> None:
+def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
     found = validate_batch(batch([Rec(5, b"k", SECRET)]), more=more)
 
     assert not found.rejected
-    ((timestamp, _, value, headers),) = decode_masked_records(found.replacements()[0, 0])
+    ((timestamp, _, value, headers),) = read(found.replacements()[0, 0])
     assert value == MASKED
     assert (timestamp, headers) == ((NOW, []) if "fix" in more else (5, [("sluicegate.reason", b"timestamp_too_old")]))
 
@@ -203,12 +201,12 @@ def test_a_batch_that_is_too_large_after_masking_is_rejected(kind: str) -> None:
         (RegisteredSchema(SchemaLanguage.AVRO, ELSEWHERE), b"\0\0\0\0\7\2\4me", 87),
     ],
 )
-def test_masks_or_rejects_values_with_a_registered_schema(
+def test_values_with_a_schema_are_masked_or_not_stored(
     schema: RegisteredSchema | None, value: bytes, outcome: bytes | int | None, kind: str
 ) -> None:
     file = FILE.replace("fields: [mail]", "fields: [mail], schema: {registry: main}")
     file += "registries: {main: {url: 'http://127.0.0.1:9'}}"
-    policy = policy_of(kind, MODES[kind], SchemaRules({"main": SingleSchemaRegistry(schema)}), file)
+    policy = policy_of(kind, MODES[kind], SchemaRules({"main": OneSchema(schema)}), file)
 
     found = validate_by_policy(policy, batch([Rec(NOW, b"k", value)], CODECS["lz4"]))
 
@@ -217,10 +215,10 @@ def test_masks_or_rejects_values_with_a_registered_schema(
         assert (0, 0) not in found.replacements()
     elif outcome is None:
         assert not found.rejected and not found.masked
-        assert decode_masked_records(found.replacements()[0, 0])[0][2] == value
+        assert read(found.replacements()[0, 0])[0][2] == value
     else:
         assert not found.rejected
-        assert decode_masked_records(found.replacements()[0, 0])[0][2] == outcome
+        assert read(found.replacements()[0, 0])[0][2] == outcome
 
 
 @pytest.mark.parametrize(
@@ -235,16 +233,16 @@ def test_inconsistent_keys_of_sensitive_fields_are_errors(keys: str, words: str)
     file = FILE.replace("fields: [mail]", keys) + "registries: {main: {url: 'http://127.0.0.1:9'}}"
 
     with pytest.raises((RuleUnusable, ConfigError), match=words):
-        policy_of("reject", "", SchemaRules({"main": SingleSchemaRegistry(AVRO)}), file)
+        policy_of("reject", "", SchemaRules({"main": OneSchema(AVRO)}), file)
 
 
 @pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])
-def test_rejects_settings_that_would_store_sensitive_values_in_clear(more: str) -> None:
+def test_settings_that_would_store_values_in_clear_are_errors(more: str) -> None:
     with pytest.raises(RuleUnusable, match="cannot be combined"):
         policy_of("reject", more)
 
 
-def test_rejects_missing_or_too_short_hash_key_file(tmp_path: Any) -> None:
+def test_a_key_file_needs_a_key(tmp_path: Any) -> None:
     file = tmp_path / "key"
     text = f"sensitive: [{{name: h, action: hash, fields: [mail], key_file: {file}}}]"
     whole = FILE.replace("sensitive: [{name: mail, action: mask, fields: [mail]}]\n    MORE", text)
@@ -253,7 +251,7 @@ def test_rejects_missing_or_too_short_hash_key_file(tmp_path: Any) -> None:
         if content is not None:
             file.write_text(content)
         with pytest.raises(RuleUnusable, match="sensitive fields h"):
-            create_rulebook(load(read_yaml(whole, "f"), {}).config)
+            rulebook_of(load(read_yaml(whole, "f"), {}).config)
     file.write_text("0123456789abcdef\n")
-    assert create_rulebook(load(read_yaml(whole, "f"), {}).config).policy_of("t").sensitive is not None
+    assert rulebook_of(load(read_yaml(whole, "f"), {}).config).policy_of("t").sensitive is not None
     assert json.loads(MASKED)["mail"] == "***"

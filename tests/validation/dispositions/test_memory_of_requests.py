@@ -9,7 +9,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.rule import Client
 from sluicegate.validation.validated_request import ValidatedRequest
@@ -36,38 +36,38 @@ def validate_records(topic: str, records: int, partitions: int) -> ValidatedRequ
     data = batch([Rec(NOW + 10**9, None)] * records, NONE)
     body = produce_body(9, [topic_data(topic, *((number, data) for number in range(partitions)))])
     request = walk_produce_request(bytearray(body), 9, 0, 1000)
-    policy = create_rulebook(config).policy_of(topic)
+    policy = rulebook_of(config).policy_of(topic)
     budget = DecompressionBudget(1 << 30, LISTED, lambda: None)
     client = Client("a:1", "a")
     return validate_request(
-        request, {}, lambda _: policy, validation_limits_of(config), lambda: NOW, Decompressor(), budget, client=client
+        request, {}, lambda _: policy, limits_of(config), lambda: NOW, Decompressor(), budget, client=client
     )
 
 
-def all_findings(found: ValidatedRequest) -> list[Finding]:
+def findings_in(found: ValidatedRequest) -> list[Finding]:
     marked = [each for one in found.marked.values() for each in one.findings]
     observed = [each for some in found.observed.values() for each in some]
     return [*marked, *observed, *found.rejected.values()]
 
 
 @pytest.mark.parametrize("topic", ["marked", "copied", "quarantined"])
-def test_limit_of_listed_bad_records_is_shared_by_the_batches_of_a_request(topic: str) -> None:
-    found = all_findings(validate_records(topic, 50, 40))
+def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
+    found = findings_in(validate_records(topic, 50, 40))
 
     listed = Counter(each.reason for each in found for _ in each.bad_records)
     assert sum(each.bad_count for each in found) >= 50 * 40
     assert 0 < listed.total() <= 3 * LISTED
 
 
-def test_broken_rules_are_released_after_marks_are_written() -> None:
+def test_rules_that_records_break_are_not_kept_when_their_marks_are_written() -> None:
     found = validate_records("marked", 50, 40)
 
     assert len(found.marked) == 40
-    assert all(each.broken is None for each in all_findings(found))
+    assert all(each.broken is None for each in findings_in(found))
 
 
-def test_limit_of_kept_broken_rules_is_shared_by_batches_to_copy() -> None:
-    found = all_findings(validate_records("copied", 60_000, 6))
+def test_batches_that_wait_for_their_copies_share_a_bound_of_broken_rules() -> None:
+    found = findings_in(validate_records("copied", 60_000, 6))
 
     kept = [len(each.broken) for each in found if each.broken is not None]
     assert kept == [60_000] * 4 + [4 * 65_536 - 4 * 60_000, 0]

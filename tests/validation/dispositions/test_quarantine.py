@@ -7,7 +7,7 @@ import pytest
 from sluicegate.protocol.produce_request import PartitionData, ProduceRequest, TopicData
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.protocol.records.contents import ExtractedRecords, ExtractedRecordsTooLarge
+from sluicegate.protocol.records.contents import TakenRecords, TooMuch
 from sluicegate.protocol.records.record_batch import LOG_APPEND_TIME
 from sluicegate.validation.dispositions.quarantine import ViolationCause, bad_records_of, can_be_quarantined
 from sluicegate.validation.policy import RehearsedBounds, TimestampType, TopicPolicy, ValidationLimits
@@ -27,9 +27,7 @@ LIMITS = ValidationLimits()
 MIN, MAX = -(2**63), 2**63 - 1
 
 
-def finding_and_bad_records(
-    data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40
-) -> tuple[Finding, ExtractedRecords]:
+def verdict_and_records(data: bytes, policy: TopicPolicy = POLICY, most: int = 1 << 40) -> tuple[Finding, TakenRecords]:
     submission = Submission("t", 0, memoryview(data), 9)
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
     rejected = validate_partition(submission, policy, LIMITS, NOW, Decompressor(), budget)
@@ -41,10 +39,10 @@ def finding_and_bad_records(
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_quarantine_finds_all_bad_records_beyond_the_listed_ones(codec: str) -> None:
+def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, f"{i}".encode(), bytes(i)) for i in range(300)]
 
-    rejected, taken = finding_and_bad_records(batch(records, CODECS[codec]))
+    rejected, taken = verdict_and_records(batch(records, CODECS[codec]))
 
     assert (len(rejected.bad_records), rejected.bad_count) == (2, 100)
     assert [r.index for r in taken.records] == list(range(0, 300, 3))
@@ -55,7 +53,7 @@ def test_quarantine_finds_all_bad_records_beyond_the_listed_ones(codec: str) -> 
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("flags", [0, LOG_APPEND_TIME])
 @pytest.mark.parametrize("kind", list(TimestampType))
-def test_quarantined_records_have_the_reasons_of_their_validation(
+def test_quarantined_records_have_the_reasons_of_the_validation(
     compacted: bool, flags: int, kind: TimestampType
 ) -> None:
     """Covers times at all limits, with and without keys, set by the producer or the broker."""
@@ -72,28 +70,28 @@ def test_quarantined_records_have_the_reasons_of_their_validation(
         if not isinstance(verdict, Finding):
             continue
 
-        _, taken = finding_and_bad_records(data, policy)
+        _, taken = verdict_and_records(data, policy)
 
         expected = [(bad.index, bad.timestamp, bad.reason) for bad in verdict.bad_records]
         assert [(r.index, r.timestamp, r.why.reason) for r in taken.records] == expected
 
 
-def test_rehearsed_bounds_do_not_quarantine_records() -> None:
+def test_rehearsed_bounds_quarantine_no_record() -> None:
     policy = TopicPolicy(
         after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=RehearsedBounds(after_max_ms=(1000,))
     )
 
-    _, taken = finding_and_bad_records(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
+    _, taken = verdict_and_records(batch([Rec(NOW), Rec(NOW + 5000), Rec(NOW + 2 * HOUR)]), policy)
 
     assert [r.index for r in taken.records] == [2]
 
 
-def test_quarantine_beyond_the_memory_limit_raises_too_much() -> None:
-    with pytest.raises(ExtractedRecordsTooLarge):
-        finding_and_bad_records(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
+def test_bad_records_beyond_the_memory_raise_too_much() -> None:
+    with pytest.raises(TooMuch):
+        verdict_and_records(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
 
 
-def test_quarantine_supports_only_batches_of_magic_2() -> None:
+def test_only_batches_of_magic_2_are_understood() -> None:
     data = memoryview(batch([Rec(0)]))
 
     assert can_be_quarantined(Submission("t", 0, data, 3))
@@ -102,7 +100,7 @@ def test_quarantine_supports_only_batches_of_magic_2() -> None:
     assert not can_be_quarantined(Submission("t", 0, None, 9))
 
 
-class RequiredPartRule(InlineRule):
+class KeyAndValue(InlineRule):
     """A rule about keys or about values."""
 
     def __init__(self, side: str) -> None:
@@ -114,7 +112,7 @@ class RequiredPartRule(InlineRule):
         return None if getattr(record, self._side) else "there is none"
 
 
-def validation_and_quarantined_records(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, ExtractedRecords]:
+def validated_and_taken(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequest, TakenRecords]:
     """Return the verdict on a request with one batch, and the records that go to the dead-letter topic."""
     request = ProduceRequest(bytearray(data), 9, None, -1, [TopicData("t", None, [PartitionData(0, 0, 0, len(data))])])
     budget = DecompressionBudget(1 << 40, 2, lambda: None)
@@ -126,13 +124,13 @@ def validation_and_quarantined_records(policy: TopicPolicy, data: bytes) -> tupl
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_quarantine_finds_all_records_that_violate_rules_with_the_rule_names(codec: str) -> None:
-    rules = RuleSet((NamedRule("keyed", RequiredPartRule("key")), NamedRule("filled", RequiredPartRule("value"))))
+def test_all_records_that_violate_rules_are_found_with_the_rule_names(codec: str) -> None:
+    rules = RuleSet((NamedRule("keyed", KeyAndValue("key")), NamedRule("filled", KeyAndValue("value"))))
     policy = TopicPolicy(mode=Mode.QUARANTINE, dead_letters="dead", rules=rules)
     records = [Rec(NOW, None if i % 3 == 0 else b"k", None if i % 5 == 0 else b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
 
-    validated, taken = validation_and_quarantined_records(policy, data)
+    validated, taken = validated_and_taken(policy, data)
 
     assert list(validated.rejected) == list(validated.to_quarantine) == [(0, 0)]
     assert {r.index: r.why for r in taken.records} == {
@@ -145,13 +143,13 @@ def test_quarantine_finds_all_records_that_violate_rules_with_the_rule_names(cod
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_copies_all_bad_records_of_a_forwarded_batch(codec: str) -> None:
-    keyed = RuleSet((NamedRule("keyed", RequiredPartRule("key")),))
+def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copied(codec: str) -> None:
+    keyed = RuleSet((NamedRule("keyed", KeyAndValue("key")),))
     policy = replace(POLICY, mode=Mode.OBSERVE, rules=keyed)
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, b"k" if i % 5 else None, b"v") for i in range(300)]
     data = batch(records, CODECS[codec])
 
-    validated, taken = validation_and_quarantined_records(policy, data)
+    validated, taken = validated_and_taken(policy, data)
 
     assert not validated.rejected and not validated.accepted
     assert [(each.reason, each.bad_count) for each in validated.observed[0, 0]] == [

@@ -16,7 +16,7 @@ from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.validation import dispositions
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import TimeFix, ValidationLimits
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
@@ -97,7 +97,7 @@ def _sent(name: str, codec: int) -> bytes:
 @cache
 def _configured() -> tuple[Rulebook, ValidationLimits]:
     config = load(read_yaml(FILE, "f"), {}).config
-    return create_rulebook(config), validation_limits_of(config)
+    return rulebook_of(config), limits_of(config)
 
 
 class MeasuredValidation:
@@ -125,7 +125,7 @@ class MeasuredValidation:
         self._since = time.thread_time()
 
 
-def test_every_disposition_module_is_covered_by_the_work_tests() -> None:
+def test_each_disposition_has_a_topic() -> None:
     folder = Path(os.fspath(dispositions.__path__[0]))
 
     assert set(TOPIC_OF_MODE) == set(Mode)
@@ -136,7 +136,7 @@ def test_every_disposition_module_is_covered_by_the_work_tests() -> None:
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("name", list(INPUTS))
 @pytest.mark.parametrize("topic", TOPICS)
-def test_validation_in_each_mode_yields_regularly(topic: str, name: str, codec: str) -> None:
+def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
 
     longest = MeasuredValidation(topic, data).longest
@@ -149,7 +149,7 @@ def test_validation_in_each_mode_yields_regularly(topic: str, name: str, codec: 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("name", list(INPUTS))
 @pytest.mark.parametrize("topic", TOPICS)
-def test_each_disposition_uses_bounded_memory(topic: str, name: str, codec: str) -> None:
+def test_each_disposition_needs_little_memory(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
     MeasuredValidation(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay in memory
 

@@ -23,14 +23,14 @@ from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.scheduling.extraction import QuarantineMemory, extract_bad_records
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.previous_times import PreviousTimes
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 from tests.bounds.hostile_values import FIELDS, SCHEMAS, Format
-from tests.bounds.machine import machine_slowness_factor
+from tests.bounds.machine import slowness
 from tests.validation.hostile.batches import BATCHES, NOW
 from tests.validation.hostile.values import VALUES
 from tests.wire.batches import ZSTD, Rec, batch
@@ -115,7 +115,7 @@ CASES = [
 def configured_rules() -> Iterator[tuple[Rulebook, ValidationLimits]]:
     config = load(read_yaml(FILE, "f"), {}).config
     process = RulesProcess(RuleLimits(2.0, 256 * MIB), WaitBudget())
-    yield create_rulebook(config, SchemaRules({}, process)), validation_limits_of(config)
+    yield rulebook_of(config, SchemaRules({}, process)), limits_of(config)
     process.close()
 
 
@@ -131,7 +131,7 @@ class MeasuredValidation:
         self.longest = 0.0
         self._since = time.thread_time()
         previous = PreviousTimes()
-        previous.record_stored_timestamp(topic, 0, NOW)
+        previous.note_stored(topic, 0, NOW)
         found = validate_request(
             request, {}, lambda _: policy, limits, lambda: NOW, decompressor, budget, previous, client
         )
@@ -157,7 +157,7 @@ def _frozen() -> Iterator[None]:
     gc.unfreeze()
 
 
-def bytes_in_reference_cycles() -> int:
+def bytes_held_by_cycles() -> int:
     """Return the bytes of long contents that wait for the garbage collector; many requests may come before it runs."""
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -178,7 +178,7 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
     gc.disable()
     try:
         work = MeasuredValidation(configured_rules, topic, data)
-        held = bytes_in_reference_cycles()
+        held = bytes_held_by_cycles()
         longest = work.longest
         if longest > LONGEST_STRETCH_SECONDS:  # a busy machine also increases CPU time
             longest = min(longest, MeasuredValidation(configured_rules, topic, data).longest)
@@ -190,6 +190,6 @@ def test_hostile_input_yields_often_and_uses_bounded_memory(
         gc.enable()
     print(f"{work.outcome}, {len(data)} bytes, {longest * 1000:.1f} ms at once, {peak / MIB:.1f} MiB")
 
-    assert longest < LONGEST_STRETCH_SECONDS * machine_slowness_factor()
+    assert longest < LONGEST_STRETCH_SECONDS * slowness()
     assert held == 0, "a reference cycle keeps the read data, perhaps an error and a frame that names it"
     assert peak < CONSTANT_BYTES + 4 * max(len(data), SIZE)

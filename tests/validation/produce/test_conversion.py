@@ -8,7 +8,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
-from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, ValidationAbandoned
+from sluicegate.protocol.records.codecs.decompression_budget import Abandoned, DecompressionBudget
 from sluicegate.validation.policy import TopicPolicy, ValidationLimits
 from sluicegate.validation.produce.conversion import ConvertedRequest, convert_request
 from sluicegate.validation.rules.rule import Mode
@@ -20,7 +20,7 @@ NOW = 1_800_000_000_000
 LIMITS = ValidationLimits()
 
 
-def convert_messages(
+def converted(
     *records: bytes | None, policy: TopicPolicy | None = None, limits: ValidationLimits = LIMITS, version: int = 2
 ) -> ConvertedRequest:
     header = build_request_header(0, version, 1, "old", 1)
@@ -31,26 +31,26 @@ def convert_messages(
     return convert_request(request, lambda _: topic, limits, lambda: NOW, Decompressor(), budget)
 
 
-def finding_of_first_partition(found: ConvertedRequest) -> Finding:
+def finding_in(found: ConvertedRequest) -> Finding:
     verdict = found.settled[0, 0]
     assert isinstance(verdict, Finding)
     return verdict
 
 
-def test_old_messages_are_converted_to_a_magic_2_batch() -> None:
+def test_messages_become_the_batch_of_a_current_producer() -> None:
     old = b"".join(message(1, b"v", key=b"k", timestamp=NOW + i) for i in range(3))
 
-    found = convert_messages(old)
+    found = converted(old)
 
     assert found.settled == {}
     expected = batch([Rec(NOW + i) for i in range(3)])
     assert bytes(found.request.records(0, 0) or b"") == expected
 
 
-def test_magic_2_batch_in_an_old_request_is_not_converted() -> None:
+def test_a_batch_of_magic_2_in_an_old_request_stays_unchanged() -> None:
     current = batch([Rec(NOW)], GZIP)
 
-    assert bytes(convert_messages(current).request.records(0, 0) or b"") == current
+    assert bytes(converted(current).request.records(0, 0) or b"") == current
 
 
 @pytest.mark.parametrize("codec", [CODECS[name] for name in CODECS if name not in ("none", "zstd")])
@@ -61,10 +61,10 @@ def test_magic_2_batch_in_an_old_request_is_not_converted() -> None:
         (ValidationLimits(ratio_free_bytes=1000, max_decompression_ratio=2), "limits.max_decompression_ratio"),
     ],
 )
-def test_conversion_rejects_payload_over_a_limit(codec: int, limits: ValidationLimits, limit: str) -> None:
+def test_a_payload_over_a_limit_is_rejected(codec: int, limits: ValidationLimits, limit: str) -> None:
     bomb = wrapper(1, [message(1, bytes(300_000), timestamp=NOW)], codec, timestamp=NOW)
 
-    found = finding_of_first_partition(convert_messages(bomb, limits=limits))
+    found = finding_in(converted(bomb, limits=limits))
 
     assert (found.code, found.reason, found.limit) == (
         ErrorCode.INVALID_RECORD,
@@ -73,20 +73,20 @@ def test_conversion_rejects_payload_over_a_limit(codec: int, limits: ValidationL
     )
 
 
-def test_conversion_can_be_abandoned_within_a_message_set() -> None:
+def test_an_abandoned_conversion_ends_within_a_set() -> None:
     calls = []
 
     def give_way() -> None:
         calls.append(1)
         if len(calls) > 3:
-            raise ValidationAbandoned
+            raise Abandoned
 
     header = build_request_header(0, 1, 1, "old", 1)
     records = message(0, b"v") * 100_000
     frame = bytearray(header + produce_body(1, [topic_data("orders", (0, records))]))
     budget = DecompressionBudget(1 << 30, 0, give_way)
 
-    with pytest.raises(ValidationAbandoned):
+    with pytest.raises(Abandoned):
         convert_request(
             walk_produce_request(frame, 1, len(header), 10),
             lambda _: TopicPolicy(),
@@ -98,15 +98,15 @@ def test_conversion_can_be_abandoned_within_a_message_set() -> None:
 
 
 @pytest.mark.parametrize("policy", [TopicPolicy(mode=Mode.OBSERVE), TopicPolicy(checked=False)])
-def test_rejects_unconvertible_messages_in_every_mode(policy: TopicPolicy) -> None:
-    found = convert_messages(message(1, b"v", timestamp=NOW, crc=5), message(0, b"v"), policy=policy)
+def test_messages_that_cannot_be_converted_are_rejected_in_every_mode(policy: TopicPolicy) -> None:
+    found = converted(message(1, b"v", timestamp=NOW, crc=5), message(0, b"v"), policy=policy)
 
-    assert finding_of_first_partition(found).code == ErrorCode.CORRUPT_MESSAGE
+    assert finding_in(found).code == ErrorCode.CORRUPT_MESSAGE
     assert (0, 1) not in found.settled
 
 
-def test_conversion_accepts_empty_message_set_and_rejects_null() -> None:
-    found = convert_messages(b"", None, message(1, b"v", timestamp=NOW)[:-1])
+def test_a_set_without_messages_is_accepted_and_null_is_not() -> None:
+    found = converted(b"", None, message(1, b"v", timestamp=NOW)[:-1])
 
     empty, null, cut = (found.settled[0, p] for p in range(3))
     assert isinstance(empty, Accepted)

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.config.quotas import Quota as Keys
 from sluicegate.config.topics import TopicKeys
 from sluicegate.validation.from_keys import compile_policies
-from sluicegate.validation.requests.request_rule import compile_quotas
+from sluicegate.validation.requests.request_rule import quotas_of
 from sluicegate.validation.rulebook import Rulebook
 from sluicegate.validation.rules.rule import Client
 
@@ -24,38 +24,38 @@ ETL = Client("10.0.0.1:5", "etl-1", None, None, "User:batch")
     ],
 )
 def test_quota_counts_clients_that_match_its_patterns(whom: dict[str, str], names: tuple[str, ...] | None) -> None:
-    (quota,) = compile_quotas([Keys(name="q", requests_per_second=1, **whom)])
+    (quota,) = quotas_of([Keys(name="q", requests_per_second=1, **whom)])
 
-    assert quota.quota_names_of(ETL) == names
+    assert quota.counted_names(ETL) == names
 
 
 @pytest.mark.parametrize("client_id", [None, ""])
 def test_missing_client_id_matches_like_an_empty_one(client_id: str | None) -> None:
     nameless = Client("10.0.0.1:5", client_id)
-    every, some = compile_quotas([Keys(name=name, requests_per_second=1, client_id=name) for name in ("*", "etl*")])
+    every, some = quotas_of([Keys(name=name, requests_per_second=1, client_id=name) for name in ("*", "etl*")])
 
-    assert (every.quota_names_of(nameless), some.quota_names_of(nameless)) == (("",), None)
+    assert (every.counted_names(nameless), some.counted_names(nameless)) == (("",), None)
 
 
 def test_client_without_a_login_is_anonymous() -> None:
     patterns = ("*", "User:ANONYMOUS", "User:etl")
-    quotas = compile_quotas([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
+    quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 
-    found = [quota.quota_names_of(Client("10.0.0.1:5")) for quota in quotas]
+    found = [quota.counted_names(Client("10.0.0.1:5")) for quota in quotas]
 
     assert found == [("User:ANONYMOUS",), ("User:ANONYMOUS",), None]
 
 
 def test_unverified_principals_share_one_quota_and_match_only_catch_all_patterns() -> None:
     patterns = ("*", "User:*", "User:ANONYMOUS", "User:unverified", "unverified")
-    quotas = compile_quotas([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
+    quotas = quotas_of([Keys(name=pattern, requests_per_second=1, principal=pattern) for pattern in patterns])
 
-    found = [quota.quota_names_of(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
+    found = [quota.counted_names(Client("10.0.0.1:5", is_unverified=True)) for quota in quotas]
 
     assert found == [("an unverified principal",), ("an unverified principal",), None, None, None]
 
 
-def test_first_matching_topic_quota_applies_and_requires_the_slow_path() -> None:
+def test_the_first_topic_quota_that_matches_applies_and_needs_the_slow_path() -> None:
     quotas = [Keys(name=name, topic=topic, requests_per_second=1) for name, topic in (("a", "x*"), ("b", "*y"))]
     rulebook = Rulebook(compile_policies(TopicKeys(), quotas=quotas))
 

@@ -8,7 +8,7 @@ from sluicegate.validation.rules.rule import UNBOUNDED, LimitedSteps, RuledRecor
 from sluicegate.validation.rules.schemas.json_form import NoJsonForm
 
 
-def count_evaluation_steps(evaluate: Callable[..., object], subject: bytes | RuledRecord) -> int:
+def steps_of(evaluate: Callable[..., object], subject: bytes | RuledRecord) -> int:
     """Return the steps of an evaluation, which ends when they exceed the limit of this process."""
     budget = LimitedSteps(StepBudget())
     with suppress(TooManySteps, SchemaError, NotOfSchema, NoJsonForm):

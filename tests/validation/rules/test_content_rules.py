@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.config.content_keys import ContentKeys
-from sluicegate.config.keys import keys_of_section, section_of, unwrapped
+from sluicegate.config.keys import each_key_of, section_of, unwrapped
 from sluicegate.config.loading import read_section
 from sluicegate.config.rules import Rule as RuleKeys
 from sluicegate.protocol.records.scan import is_compiled
@@ -15,7 +15,7 @@ from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.from_keys import INLINE_RULES, parts_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, RecordRule
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 WRITTEN: Mapping[str, tuple[Any, ...]] = {"json": ({}, {"duplicate_keys": "reject"})}
 """The tested values of a section. They are required if the section has keys without a default, or keys that change its
@@ -23,7 +23,7 @@ cost."""
 MADE_ELSEWHERE = ("schema",)
 """The proxy's rule maker, which reads files and sends requests to registries, makes these (tests/proxy/reload,
 tests/registry)."""
-KEYS = {key.name: key for key in keys_of_section(ContentKeys) if key.name not in MADE_ELSEWHERE}
+KEYS = {key.name: key for key in each_key_of(ContentKeys) if key.name not in MADE_ELSEWHERE}
 
 _BYTES = 1 << 20
 _REPEATED = (
@@ -55,25 +55,25 @@ _TOLERANCE = 20 if is_compiled() else 2000
 """Machines differ, and this is not a benchmark. A rule without its bound takes a thousand times its stated cost."""
 
 
-def example_rule_values(name: str) -> tuple[Any, ...]:
+def example_keys(name: str) -> tuple[Any, ...]:
     """Return valid values for a key of the section `value`."""
     section = section_of(KEYS[name].annotation)
     if section is None:
         return (True,) if unwrapped(KEYS[name].annotation) is bool else (1,)
-    needed = [key.name for key in keys_of_section(section) if key.is_required]
+    needed = [key.name for key in each_key_of(section) if key.is_required]
     assert name in WRITTEN or not needed, f"add valid values for {name} to WRITTEN in this file; it requires {needed}"
     return WRITTEN.get(name, ({},))
 
 
-def rules_for_value_key(name: str, written: Any) -> list[RecordRule]:
+def rules_of(name: str, written: Any) -> list[RecordRule]:
     return list(parts_of(read_section(RuleKeys, {"name": "r", "value": {name: written}}), INLINE_RULES))
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_each_value_condition_creates_a_rule(name: str) -> None:
+def test_each_condition_on_a_value_becomes_a_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
-    for written in example_rule_values(name):
-        assert rules_for_value_key(name, written), (
+    for written in example_keys(name):
+        assert rules_of(name, written), (
             f"config/content_keys.py takes `value: {{{name}: {written}}}`, but it becomes no rule: register its kind "
             f"in {where} (validation/rules/)"
         )
@@ -86,8 +86,8 @@ def test_each_registered_rule_kind_can_be_configured() -> None:
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
-def test_every_registered_rule_kind_declares_is_costly(name: str) -> None:
-    for rule in rules_for_value_key(name, example_rule_values(name)[0]):
+def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
+    for rule in rules_of(name, example_keys(name)[0]):
         assert isinstance(getattr(rule, "is_costly", None), bool), (
             f"{type(rule).__name__} has no is_costly. True: records for which fault() spends more than INLINE_STEPS go "
             "to the rules process. False promises that there are none"
@@ -96,12 +96,12 @@ def test_every_registered_rule_kind_declares_is_costly(name: str) -> None:
 
 @pytest.mark.parametrize("what", HOSTILE)
 @pytest.mark.parametrize("name", KEYS)
-def test_rules_on_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
+def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
     sent = record(HOSTILE[what])
-    for rule in (rule for written in example_rule_values(name) for rule in rules_for_value_key(name, written)):
+    for rule in (rule for written in example_keys(name) for rule in rules_of(name, written)):
         kind = f"{type(rule).__name__} (`{name}`)"
         began = thread_time_ns()
-        steps = count_evaluation_steps(rule.fault, sent)
+        steps = steps_of(rule.fault, sent)
         counted = thread_time_ns()
         assert counted - began <= _BASE_NS * _TOLERANCE, (
             f"{kind}: counting takes too long for {what}; spend before the work"

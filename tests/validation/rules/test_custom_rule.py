@@ -11,7 +11,7 @@ from sluicegate.config.loading import load
 from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
-from sluicegate.validation.from_keys import create_rulebook, validation_limits_of
+from sluicegate.validation.from_keys import limits_of, rulebook_of
 from sluicegate.validation.produce.request import validate_request
 from sluicegate.validation.rules.custom_rule import CustomRuleUnusable, custom_rule
 from sluicegate.validation.rules.rule import Outage, Part, RuledRecord, SchemaError
@@ -41,18 +41,18 @@ class Old:
     def __init__(self, options): pass
     def complaint(self, record): return None
 
-class RuleWithUnrelatedAttributes(Begins):
+class WithItsOwnWords(Begins):
     # Its own attributes may have any name.
     def __init__(self, options): self.needs, self.complaint = "money", 3
 
-def rule_without_parts(options): return object()
+def no_parts(options): return object()
 """
 ENTRY_POINTS = """[sluicegate.rules]
 begins = begins_rule:Begins
-bare = begins_rule:rule_without_parts
+bare = begins_rule:no_parts
 gone = begins_rule:nothing
 old = begins_rule:Old
-words = begins_rule:RuleWithUnrelatedAttributes
+words = begins_rule:WithItsOwnWords
 """
 FILE = """
 upstream: {bootstrap: ["127.0.0.1:9"]}
@@ -65,7 +65,7 @@ _NOW = 1_800_000_000_000
 
 
 @pytest.fixture
-def installed_custom_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a distribution with a custom rule, like pip."""
     (tmp_path / "begins_rule.py").write_text(SOURCE)
     info = tmp_path / "begins_rule-1.dist-info"
@@ -76,8 +76,8 @@ def installed_custom_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delitem(sys.modules, "begins_rule", raising=False)
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
-def test_custom_rule_gets_its_options_and_its_violation_text_is_truncated() -> None:
+@pytest.mark.usefixtures("installed_rule")
+def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
     rule = custom_rule("begins", {"begins": "a"})
 
     assert rule.fault(record(b"abc")) is None
@@ -87,7 +87,7 @@ def test_custom_rule_gets_its_options_and_its_violation_text_is_truncated() -> N
     assert len(words) == 500
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
+@pytest.mark.usefixtures("installed_rule")
 @pytest.mark.parametrize(
     ("value", "said"),
     [
@@ -96,13 +96,13 @@ def test_custom_rule_gets_its_options_and_its_violation_text_is_truncated() -> N
         (b"odd", "the custom rule begins returned int instead of a string or None on a record of orders"),
     ],
 )
-def test_exception_in_a_custom_rule_is_a_permanent_fault(value: bytes, said: str) -> None:
+def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) -> None:
     with pytest.raises(SchemaError, match=said) as raised:
         custom_rule("begins", {"begins": "a"}).fault(record(value))
     assert value.decode() not in str(raised.value)
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
+@pytest.mark.usefixtures("installed_rule")
 def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
     with pytest.raises(Outage, match="the other side is away"):
         custom_rule("begins", {"begins": "a"}).fault(record(b"out"))
@@ -111,17 +111,15 @@ def test_a_custom_rule_may_report_an_outage_of_its_dependency() -> None:
 def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
     """Validate a batch of two records: one with `value`, and a correct one."""
     config = load(read_yaml(FILE.replace("MORE", more), "f"), {}).config
-    policy = create_rulebook(config).policy_of("t")
+    policy = rulebook_of(config).policy_of("t")
     data = batch([Rec(_NOW, b"k", value), Rec(_NOW, b"k", b"abc")])
     request = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, data))])), 9, 0, 100)
     budget = DecompressionBudget(1 << 24, 100, lambda: None)
-    return validate_request(
-        request, {}, lambda _: policy, validation_limits_of(config), lambda: _NOW, Decompressor(), budget
-    )
+    return validate_request(request, {}, lambda _: policy, limits_of(config), lambda: _NOW, Decompressor(), budget)
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
-def test_exception_in_a_custom_rule_does_not_forward_the_batch() -> None:
+@pytest.mark.usefixtures("installed_rule")
+def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
     """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
     found = validate_batch(b"divide").rejected[0, 0]
 
@@ -133,25 +131,25 @@ def test_exception_in_a_custom_rule_does_not_forward_the_batch() -> None:
     assert not validate_batch(b"divide", ", mode: observe").rejected
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
-def test_custom_rule_may_use_old_attribute_names_for_other_purposes() -> None:
+@pytest.mark.usefixtures("installed_rule")
+def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
     assert custom_rule("words", {}).parts
 
 
-def test_check_rule_reports_old_attribute_names() -> None:
-    class RuleWithOldAttributeNames:
+def test_the_rule_check_reports_old_attribute_names() -> None:
+    class OldAttributeNames:
         parts = Part.VALUE
         is_slow = False
 
         def complaint(self, _record: RuledRecord) -> str | None:
             return None
 
-    old: Any = RuleWithOldAttributeNames()
-    with pytest.raises(AssertionError, match="RuleWithOldAttributeNames has complaint, which is now fault: rename it"):
+    old: Any = OldAttributeNames()
+    with pytest.raises(AssertionError, match="OldAttributeNames has complaint, which is now fault: rename it"):
         check_rule(old)
 
 
-@pytest.mark.usefixtures("installed_custom_rules")
+@pytest.mark.usefixtures("installed_rule")
 @pytest.mark.parametrize(
     ("entry_point", "said"),
     [
@@ -165,6 +163,6 @@ def test_check_rule_reports_old_attribute_names() -> None:
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
-def test_custom_rule_that_cannot_be_created_raises_an_error(entry_point: str, said: str) -> None:
+def test_a_custom_rule_that_cannot_be_created_is_an_error(entry_point: str, said: str) -> None:
     with pytest.raises(CustomRuleUnusable, match=said):
         custom_rule(entry_point, {})

@@ -12,13 +12,13 @@ from sluicegate.validation.rules.rule import Mode, NamedRule, OnOutage, RuledRec
 from sluicegate.validation.rules.rule_set import RuleSet
 from sluicegate.validation.rules.schemas.content import SchemaLanguage
 from sluicegate.validation.rules.schemas.registered_schema import (
+    HasRegisteredSchema,
     RegisteredSchema,
-    RequireRegisteredSchema,
     SubjectName,
 )
 from sluicegate.validation.verdict import Reason
 from tests.framing.test_verdicts import NOW, PLACE, validate_batch
-from tests.validation.dispositions.test_masking import SingleSchemaRegistry
+from tests.validation.dispositions.test_masking import OneSchema
 from tests.validation.rules.records import record
 from tests.wire.batches import Rec, batch
 
@@ -36,7 +36,7 @@ NO_PROCESS: Any = None
 FRAME = b"\0\0\0\0\x07"
 
 
-class SchemaWithLibraryException:
+class FailingSchema:
     """A schema, or an expression over a schema, whose library fails for the data `bad`."""
 
     is_slow = False
@@ -63,11 +63,11 @@ class SchemaWithLibraryException:
 
 @pytest.mark.parametrize("method", ["fault", "record_name"])
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
-def test_exception_in_a_schema_library_rejects_only_that_record(error: Exception, method: str) -> None:
-    content: Any = SchemaWithLibraryException(error, method)
-    schemas = SingleSchemaRegistry(RegisteredSchema(SchemaLanguage.AVRO, content))
+def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method: str) -> None:
+    content: Any = FailingSchema(error, method)
+    schemas = OneSchema(RegisteredSchema(SchemaLanguage.AVRO, content))
     subject = SubjectName.RECORD if method == "record_name" else SubjectName.ANY
-    rule = RequireRegisteredSchema(Side.VALUE, schemas, subject=subject)
+    rule = HasRegisteredSchema(Side.VALUE, schemas, subject=subject)
     named = NamedRule("schema", rule, Mode.REJECT, on_outage=OnOutage.FORWARD)
     bad = [FRAME + b"good", FRAME + b"bad", FRAME + b"good"]
     data = batch([Rec(NOW, value=value) for value in bad])
@@ -81,8 +81,8 @@ def test_exception_in_a_schema_library_rejects_only_that_record(error: Exception
 
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
-def test_exception_in_an_expression_causes_no_outage(error: Exception) -> None:
-    expression: Any = SchemaWithLibraryException(error)
+def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
+    expression: Any = FailingSchema(error)
     stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 
     assert stoppable.fault(record(b"good")) is None

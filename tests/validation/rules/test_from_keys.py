@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from sluicegate.config.keys import keys_of_section
+from sluicegate.config.keys import each_key_of
 from sluicegate.config.loading import read_section
 from sluicegate.config.rules import Rule
 from sluicegate.validation.rules.custom_rule import CustomRuleUnusable
@@ -22,8 +22,8 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("part", [key.name for key in keys_of_section(Rule) if key.name not in ASKS_NOTHING])
-def test_each_section_of_a_configured_rule_creates_a_rule(part: str) -> None:
+@pytest.mark.parametrize("part", [key.name for key in each_key_of(Rule) if key.name not in ASKS_NOTHING])
+def test_each_part_of_a_configured_rule_becomes_a_rule(part: str) -> None:
     assert part in WRITTEN, f"add valid values for {part} to WRITTEN in this file"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 

@@ -17,19 +17,19 @@ from sluicegate.proxy.rules_process.rule_limits import RuleLimits
 from sluicegate.proxy.rules_process.rules_process import RulesProcess
 from sluicegate.proxy.rules_process.stoppable import StoppableContent
 from sluicegate.proxy.scheduling.wait_budget import WaitBudget
-from sluicegate.validation.rules.avro.schema import compile_avro_content
-from sluicegate.validation.rules.built_in import MaximumRecords, Required, Size, Utf8
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.content_rules import CONTENT_RULES
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import Part, RuledRecord, Side
 from sluicegate.validation.rules.rule_check import CheckedRule, check_rule
-from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.oracle.kafka_java import ROOT
 from tests.validation.rules.inline_rule import InlineRule
-from tests.validation.rules.json.random_json import RandomJsonGenerator
-from tests.validation.rules.test_content_rules import example_rule_values, rules_for_value_key
+from tests.validation.rules.json.random_json import RandomJson
+from tests.validation.rules.test_content_rules import example_keys, rules_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="there are no native checks: nothing was compiled")
 
@@ -88,22 +88,22 @@ def _datums(schema: Any) -> list[bytes]:
 
 
 def _of_json_schemas() -> list[tuple[CheckedRule, Sequence[bytes]]]:
-    made = RandomJsonGenerator(1)
+    made = RandomJson(1)
     schemas = [_ORDER, *(made.schema() for _ in range(100))]
     contents = [json_schema_content(json.dumps(schema)) for schema in schemas]
     texts = [text for text in (made.text() for _ in range(40)) if len(text) < 500][:4]
-    rules = [RequireSchema(Side.VALUE, content) for content in contents]
+    rules = [FollowsSchema(Side.VALUE, content) for content in contents]
     native = [rule for rule in rules if rule.ordinary() is not None]
     assert native[0] is rules[0], "the schema of orders has no native check"
     return [(rule, [*_ORDERS, *texts]) for rule in native[:_MOST_SCHEMAS]]
 
 
 def _of_avro() -> list[tuple[CheckedRule, Sequence[bytes]]]:
-    contents = [(compile_avro_content(json.dumps(schema)), _datums(schema)) for schema in _AVRO]
-    bare = [(RequireSchema(Side.VALUE, content), datums) for content, datums in contents]
+    contents = [(avro_content(json.dumps(schema)), _datums(schema)) for schema in _AVRO]
+    bare = [(FollowsSchema(Side.VALUE, content), datums) for content, datums in contents]
     content, datums = contents[-1]
     enveloped = [b"\0\0\0\0\x07" + datum for datum in datums]
-    return [*bare, (RequireSchema(Side.KEY, content, Envelope.CONFLUENT), enveloped)]
+    return [*bare, (FollowsSchema(Side.KEY, content, Envelope.CONFLUENT), enveloped)]
 
 
 def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
@@ -112,7 +112,7 @@ def _of_stoppable() -> list[tuple[CheckedRule, Sequence[bytes]]]:
         RuleLimits(1.0, 128 << 20), WaitBudget()
     )  # only a costly value starts the process, and there is none
     specification = Specification(EvaluatorKind.JSON, json.dumps(_ORDER).encode())
-    return [(RequireSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
+    return [(FollowsSchema(Side.VALUE, StoppableContent(specification, content, process)), _ORDERS)]
 
 
 _TEXTS = ["naïve".encode(), "漢字😀".encode(), b"plain text", b"a" * 65]
@@ -124,11 +124,11 @@ CASES: Mapping[str, Callable[[], Sequence[tuple[CheckedRule, Sequence[bytes | No
         for least, most in ((0, 0), (0, 1), (2, 9), (3, None), (5, 5), (100, 1000))
     ],
     "Utf8": lambda: [(Utf8(side), _TEXTS) for side in Side],
-    "MaximumRecords": lambda: [(MaximumRecords(most), [b"k", None]) for most in (1, 2, 30, 1000)],
+    "MostRecords": lambda: [(MostRecords(most), [b"k", None]) for most in (1, 2, 30, 1000)],
     "JsonSyntax": lambda: [(JsonSyntax(side, max_depth=depth), _ORDERS) for side in Side for depth in (1, 2, 32, 100)],
     "JsonSchemaContent": _of_json_schemas,
     "AvroContent": _of_avro,
-    "RequireSchema": _of_stoppable,
+    "FollowsSchema": _of_stoppable,
     "StoppableContent": _of_stoppable,
 }
 """Rules and examples by the class with `ordinary()`: every option that changes its check, and examples at limits."""
@@ -148,7 +148,7 @@ def _classes_with_native_checks() -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(_classes_with_native_checks() - _PROTOCOLS))
-def test_native_checks_accept_no_record_that_their_rule_rejects(name: str) -> None:
+def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> None:
     assert name in CASES, (
         f"{name} has ordinary(): add rules with it to CASES in this file, with examples at the limits of what they "
         f"accept"
@@ -159,13 +159,13 @@ def test_native_checks_accept_no_record_that_their_rule_rejects(name: str) -> No
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
-def test_every_registered_rule_kind_passes_check_rule(name: str) -> None:
-    for written in example_rule_values(name):
-        for rule in rules_for_value_key(name, written):
+def test_every_registered_kind_passes_the_check_for_authors(name: str) -> None:
+    for written in example_keys(name):
+        for rule in rules_of(name, written):
             check_rule(rule, _ORDERS)
 
 
-class RuleWithTooLenientNativeCheck(InlineRule):
+class AcceptsMore(InlineRule):
     """A rule whose native check forgets one of its conditions."""
 
     parts = Part.VALUE
@@ -185,24 +185,18 @@ class RuleWithTooLenientNativeCheck(InlineRule):
 @pytest.mark.parametrize(
     "rule",
     [
-        RuleWithTooLenientNativeCheck(BytesQuestion(most=10), lambda value: len(value) < 10),
-        RuleWithTooLenientNativeCheck(BytesQuestion(least=3), lambda value: len(value) > 3),
-        RuleWithTooLenientNativeCheck(
-            BytesQuestion(is_text=True), lambda value: value.decode(errors="replace").isascii()
-        ),
-        RuleWithTooLenientNativeCheck(BytesQuestion(is_text=True), lambda value: b"\0" not in value),
-        RuleWithTooLenientNativeCheck(BytesQuestion(json_depth=33), lambda value: value.count(b"[") <= 32),
-        RuleWithTooLenientNativeCheck(BytesQuestion(json_depth=9), lambda value: value[:1] == b"{"),
-        RuleWithTooLenientNativeCheck(BytesQuestion(), lambda value: value[:1] != b"\xff"),
-        RuleWithTooLenientNativeCheck(
-            BytesQuestion(json_depth=9), lambda value: len(json.loads(value)) > 0 if value == b"{}" else True
-        ),
+        AcceptsMore(BytesQuestion(most=10), lambda value: len(value) < 10),
+        AcceptsMore(BytesQuestion(least=3), lambda value: len(value) > 3),
+        AcceptsMore(BytesQuestion(is_text=True), lambda value: value.decode(errors="replace").isascii()),
+        AcceptsMore(BytesQuestion(is_text=True), lambda value: b"\0" not in value),
+        AcceptsMore(BytesQuestion(json_depth=33), lambda value: value.count(b"[") <= 32),
+        AcceptsMore(BytesQuestion(json_depth=9), lambda value: value[:1] == b"{"),
+        AcceptsMore(BytesQuestion(), lambda value: value[:1] != b"\xff"),
+        AcceptsMore(BytesQuestion(json_depth=9), lambda value: len(json.loads(value)) > 0 if value == b"{}" else True),
     ],
 )
-def test_check_rule_detects_native_check_that_accepts_more_than_its_rule(rule: CheckedRule) -> None:
-    with pytest.raises(
-        AssertionError, match=r"RuleWithTooLenientNativeCheck\.ordinary\(\) accepts a record that fault\(\) rejects"
-    ):
+def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRule) -> None:
+    with pytest.raises(AssertionError, match=r"AcceptsMore\.ordinary\(\) accepts a record that fault\(\) rejects"):
         check_rule(rule)
 
 
@@ -228,12 +222,14 @@ class RaisingRule(InlineRule):
         (lambda value: 7, "returned int, not a text or None"),
     ],
 )
-def test_check_rule_detects_custom_rule_that_fails_for_some_bytes(result: Callable[[bytes], Any], words: str) -> None:
+def test_the_check_for_authors_finds_a_custom_rule_that_fails_for_some_bytes(
+    result: Callable[[bytes], Any], words: str
+) -> None:
     with pytest.raises(AssertionError, match=words):
         check_rule(RaisingRule(result))
 
 
-def test_rule_gets_only_the_record_parts_that_it_declares() -> None:
+def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
     seen = set()
 
     class RecordingRule(InlineRule):

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
-ROOT = build_policy_tree(
+ROOT = tree_of(
     [
-        FieldPolicy("m", tuple(map(parse_field_path, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
+        FieldPolicy("m", tuple(map(path_of, ("a.b", "c", "x.*.y", r"d\.e"))), Action.MASK, '*"*'),
         FieldPolicy("h", (("k",), ("c",)), Action.HASH, key=KEY),
         FieldPolicy("r", (("no",),), Action.REJECT),
     ]
 )
 
 
-def mask_json_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
+def masked_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
     writer = ValueWriter(text, most_bytes, lambda _work: None)
     mask_json(text, 0, (ROOT,), writer, lambda _work: None)
-    return writer.written_value() or text
+    return writer.written() or text
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def mask_json_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
         (b' "s" ', b' "s" '),
     ],
 )
-def test_json_masking_changes_only_strings(text: bytes, expected: bytes) -> None:
-    assert mask_json_text(text) == expected
+def test_masking_changes_only_the_strings_of_json(text: bytes, expected: bytes) -> None:
+    assert masked_text(text) == expected
 
 
 @pytest.mark.parametrize("text", ["secret", "", "\u00e9\U0001f600", 'a"\\\n'])
-def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
+def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
     expected = hmac.new(KEY, text.encode(), sha256).hexdigest()
 
-    for written_value in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        assert json.loads(mask_json_text(b'{"k":' + written_value.encode() + b"}")) == {"k": expected}
+    for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
+        assert json.loads(masked_text(b'{"k":' + written.encode() + b"}")) == {"k": expected}
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
         (b'\xef\xbb\xbf{"c":"1"}', "not valid JSON at byte 0", None),
     ],
 )
-def test_unmaskable_value_error_names_the_field_without_its_content(text: bytes, words: str, name: str | None) -> None:
-    with pytest.raises(MaskingImpossible, match=words) as caught:
-        mask_json_text(text)
+def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
+    with pytest.raises(Unmaskable, match=words) as caught:
+        masked_text(text)
 
     assert (None if caught.value.fields is None else caught.value.fields.name) == name
     assert "secret" not in str(caught.value)
 
 
 def _strict(text: bytes) -> Any:
-    def reject_nan_and_infinity(_name: str) -> None:
+    def reject_constant(_name: str) -> None:
         raise ValueError
 
-    return json.loads(text.decode(), parse_constant=reject_nan_and_infinity)
+    return json.loads(text.decode(), parse_constant=reject_constant)
 
 
 def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> None:
@@ -115,9 +115,9 @@ def test_masking_accepts_only_valid_json_and_changes_only_sensitive_fields() -> 
         try:
             expected = _strict(bytes(text))
         except (ValueError, RecursionError):
-            with pytest.raises(MaskingImpossible):
-                mask_json_text(bytes(text))
+            with pytest.raises(Unmaskable):
+                masked_text(bytes(text))
             continue
         taken += 1
-        assert _strict(mask_json_text(bytes(text))) == expected
+        assert _strict(masked_text(bytes(text))) == expected
     assert taken > 1_000

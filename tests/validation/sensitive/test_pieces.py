@@ -9,22 +9,17 @@ from typing import Any
 import pytest
 
 from sluicegate.validation.sensitive import json_fields, texts
-from sluicegate.validation.sensitive.edits import MaskingImpossible
+from sluicegate.validation.sensitive.edits import Unmaskable
 from sluicegate.validation.sensitive.json_fields import mask_json
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.writing import ValueWriter
 
 KEY = b"0123456789abcdef"
 WHOLE = 1 << 30
 SIZES = range(8, 25)  # the shortest size that has room for an escape and for a word such as false
-ROOT = build_policy_tree(
+ROOT = tree_of(
     [
-        FieldPolicy(
-            "m",
-            (("mail",), parse_field_path("any.*"), parse_field_path("n\u00e9\U0001f600.x")),
-            Action.MASK,
-            "*\U0001f600*",
-        ),
+        FieldPolicy("m", (("mail",), path_of("any.*"), path_of("n\u00e9\U0001f600.x")), Action.MASK, "*\U0001f600*"),
         FieldPolicy("h", (("key",),), Action.HASH, key=KEY),
     ]
 )
@@ -57,52 +52,50 @@ BROKEN = [
 ]
 
 
-def mask_json_text_in_pieces(text: bytes, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> bytes | str:
+def masked_text(text: bytes, monkeypatch: pytest.MonkeyPatch, piece_bytes: int) -> bytes | str:
     monkeypatch.setattr(json_fields, "PIECE_BYTES", piece_bytes)
     monkeypatch.setattr(texts, "PIECE_BYTES", piece_bytes)
     writer = ValueWriter(text, 1 << 24, lambda _work: None)
     try:
         mask_json(text, 0, (ROOT,), writer, lambda _work: None)
-    except MaskingImpossible as error:
+    except Unmaskable as error:
         return str(error)
-    return writer.written_value() or text
+    return writer.written() or text
 
 
 def is_json(text: bytes) -> bool:
-    def reject_nan_and_infinity(_name: str) -> None:
+    def reject_constant(_name: str) -> None:
         raise ValueError
 
     try:
-        json.loads(text.decode(), parse_constant=reject_nan_and_infinity)
+        json.loads(text.decode(), parse_constant=reject_constant)
     except ValueError:
         return False
     return True
 
 
-def expected_masked_value(value: Any) -> Any:
+def expected_value(value: Any) -> Any:
     """Return what a reader of the masked text finds."""
     if isinstance(value, list):
-        return [expected_masked_value(each) for each in value]
+        return [expected_value(each) for each in value]
     if not isinstance(value, dict):
         return value
     found = {}
     for name, inner in value.items():
         if name in ("mail", "key"):
-            found[name] = mask_expected_field(inner, name)
+            found[name] = mask_fields(inner, name)
         elif name == "any":
-            found[name] = {key: mask_expected_field(each, "mail") for key, each in inner.items()}
+            found[name] = {key: mask_fields(each, "mail") for key, each in inner.items()}
         elif name == "n\u00e9\U0001f600":
-            found[name] = {
-                key: mask_expected_field(each, "mail") if key == "x" else each for key, each in inner.items()
-            }
+            found[name] = {key: mask_fields(each, "mail") if key == "x" else each for key, each in inner.items()}
         else:
-            found[name] = expected_masked_value(inner)
+            found[name] = expected_value(inner)
     return found
 
 
-def mask_expected_field(value: Any, name: str) -> Any:
+def mask_fields(value: Any, name: str) -> Any:
     if isinstance(value, list):
-        return [mask_expected_field(each, name) for each in value]
+        return [mask_fields(each, name) for each in value]
     if value is None:
         return None
     if name == "mail":
@@ -111,26 +104,26 @@ def mask_expected_field(value: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_json_masking_does_not_depend_on_piece_boundaries(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = expected_masked_value(json.loads(text))
+def test_readers_find_the_masked_fields_wherever_pieces_end(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = expected_value(json.loads(text))
 
-    found = [mask_json_text_in_pieces(text, monkeypatch, size) for size in (WHOLE, *SIZES)]
+    found = [masked_text(text, monkeypatch, size) for size in (WHOLE, *SIZES)]
 
     assert json.loads(found[0]) == wanted
     assert set(found) == {found[0]}
 
 
 @pytest.mark.parametrize("text", BROKEN)
-def test_json_error_does_not_depend_on_piece_boundaries(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_text_is_reported_alike_wherever_pieces_end(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_json(text)
 
-    found = {mask_json_text_in_pieces(text, monkeypatch, size) for size in (WHOLE, *SIZES)}
+    found = {masked_text(text, monkeypatch, size) for size in (WHOLE, *SIZES)}
 
     assert len(found) == 1
     assert isinstance(found.pop(), str)
 
 
-def test_mutated_json_has_the_same_outcome_for_any_piece_boundaries(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_texts_have_one_outcome_wherever_pieces_end(monkeypatch: pytest.MonkeyPatch) -> None:
     random, pieces = Random(58), [b'"', b"\\", b",", b"}", b"0", b"-", b".", b"e5", b" ", b"\1", b"\\ud83d", b"\x98"]
     taken = 0
     for _ in range(3_000):
@@ -138,9 +131,9 @@ def test_mutated_json_has_the_same_outcome_for_any_piece_boundaries(monkeypatch:
         for _ in range(random.randrange(1, 3)):
             at = random.randrange(len(text))
             text[at : at + random.randrange(3)] = random.choice(pieces)
-        whole = mask_json_text_in_pieces(bytes(text), monkeypatch, WHOLE)
+        whole = masked_text(bytes(text), monkeypatch, WHOLE)
 
-        assert mask_json_text_in_pieces(bytes(text), monkeypatch, random.choice(SIZES)) == whole
+        assert masked_text(bytes(text), monkeypatch, random.choice(SIZES)) == whole
         if not is_json(bytes(text)):
             assert isinstance(whole, str)
         taken += isinstance(whole, bytes)
@@ -161,4 +154,4 @@ def test_the_first_invalid_utf_8_byte_equals_that_of_python(size: int, monkeypat
         except UnicodeDecodeError as error:
             wanted = error.start
 
-        assert texts.first_invalid_utf8_position(bytes(data), 0, len(data), lambda _work: None) == wanted
+        assert texts.first_not_utf8(bytes(data), 0, len(data), lambda _work: None) == wanted

@@ -16,28 +16,28 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message_factory import GetMessageClass
 
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.bounds.hostile_values import FIELDS, HOSTILE_VALUES, LONGEST, Format, HostileValue
 from tests.validation.rules.records import record
-from tests.validation.sensitive.places import KEY, VALUES, SingleSchemaRule, protobuf_content, schema_file_of_format
+from tests.validation.sensitive.places import KEY, VALUES, SingleSchema, protobuf_content, schema_file
 
 Paths = list[tuple[str, tuple[str, ...]]]
 """The rest of each path at a place, with its action."""
-PATHS: Paths = [(action, parse_field_path(path)) for action, paths in FIELDS.items() for path in paths]
+PATHS: Paths = [(action, path_of(path)) for action, paths in FIELDS.items() for path in paths]
 
 
-def expected_masked_value(value: Any, paths: Paths) -> Any:
+def expected_value(value: Any, paths: Paths) -> Any:
     """Return what a reader finds after masking."""
     if isinstance(value, list):
-        return [expected_masked_value(each, paths) for each in value]
+        return [expected_value(each, paths) for each in value]
     if isinstance(value, dict):
         found = {}
         for name, inner in value.items():
             left = [(action, path[1:]) for action, path in paths if path and path[0] in ("*", name.strip("[]"))]
-            found[name] = expected_masked_value(inner, left)
+            found[name] = expected_value(inner, left)
         return found
     here = [action for action, path in paths if not path]
     if value is None or not here:
@@ -47,10 +47,10 @@ def expected_masked_value(value: Any, paths: Paths) -> Any:
 
 @cache
 def avro_schema() -> Any:
-    return fastavro.parse_schema(json.loads(schema_file_of_format(Format.AVRO).read_text()))
+    return fastavro.parse_schema(json.loads(schema_file(Format.AVRO).read_text()))
 
 
-def decode_with_independent_reader(format: Format, data: bytes) -> Any:
+def read(format: Format, data: bytes) -> Any:
     if format is Format.JSON:
         return json.loads(data, parse_int=str)
     if format is Format.AVRO:
@@ -62,8 +62,8 @@ def decode_with_independent_reader(format: Format, data: bytes) -> Any:
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
-def mask_encoded_value(format: Format, data: bytes) -> bytes:
-    found = VALUES[format]().masked_value(record(data), lambda _work: None, LONGEST)
+def mask_data(format: Format, data: bytes) -> bytes:
+    found = VALUES[format]().masked(record(data), lambda _work: None, LONGEST)
     return data if found is None else found.data
 
 
@@ -75,14 +75,14 @@ SIZES = [(each, size) for each in READABLE for size in ((3_500, 70_000) if each.
 
 
 @pytest.mark.parametrize(("hostile", "size"), SIZES, ids=[f"{each.name}, {size}" for each, size in SIZES])
-def test_masking_changes_only_the_configured_fields_for_readers(hostile: HostileValue, size: int) -> None:
+def test_readers_find_only_the_named_fields_changed(hostile: HostileValue, size: int) -> None:
     data = hostile.make(size)
-    before = decode_with_independent_reader(hostile.format, data)
+    before = read(hostile.format, data)
 
-    found = mask_encoded_value(hostile.format, data)
+    found = mask_data(hostile.format, data)
 
-    wanted = expected_masked_value(before, PATHS)
-    assert decode_with_independent_reader(hostile.format, found) == wanted
+    wanted = expected_value(before, PATHS)
+    assert read(hostile.format, found) == wanted
     assert (found != data) is hostile.is_masked
 
 
@@ -103,22 +103,20 @@ def _person(random: Random, depth: int = 0) -> dict[str, Any]:
     }
 
 
-def test_masking_random_avro_changes_only_the_configured_fields() -> None:
+def test_random_avro_is_read_with_only_the_named_fields_changed() -> None:
     random = Random(58)
     for _ in range(150):
         out = io.BytesIO()
         fastavro.schemaless_writer(out, avro_schema(), _person(random))
         data = out.getvalue()
 
-        assert decode_with_independent_reader(
-            Format.AVRO, mask_encoded_value(Format.AVRO, data)
-        ) == expected_masked_value(decode_with_independent_reader(Format.AVRO, data), PATHS)
+        assert read(Format.AVRO, mask_data(Format.AVRO, data)) == expected_value(read(Format.AVRO, data), PATHS)
 
 
-def test_masking_random_protobuf_changes_only_the_configured_fields() -> None:
+def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
     random, new = Random(58), protobuf_content().named(b"\0")[0][0]._new
 
-    def fill_person_message(person: Any, depth: int) -> None:
+    def fill_person(person: Any, depth: int) -> None:
         texts = ["", "a", "\u00e9" * 70, "\U0001f600" * 4_000]
         for name in random.sample(["mail", "key", "note"], 2):
             setattr(person, name, random.choice(texts))
@@ -128,18 +126,18 @@ def test_masking_random_protobuf_changes_only_the_configured_fields() -> None:
         person.by_name[random.choice(texts)] = random.choice(texts)
         person.raw = b"\xff" * random.randrange(200)
         if depth < 3:
-            fill_person_message(person.by_number[random.choice([0, -5, 1 << 40])], depth + 1)
+            fill_person(person.by_number[random.choice([0, -5, 1 << 40])], depth + 1)
             for _ in range(random.randrange(3)):
-                fill_person_message(person.inner.add(), depth + 1)
+                fill_person(person.inner.add(), depth + 1)
 
     for _ in range(60):
         person = new()
-        fill_person_message(person, 0)
+        fill_person(person, 0)
         data = person.SerializeToString()
 
-        assert decode_with_independent_reader(
-            Format.PROTOBUF, mask_encoded_value(Format.PROTOBUF, data)
-        ) == expected_masked_value(decode_with_independent_reader(Format.PROTOBUF, data), PATHS)
+        assert read(Format.PROTOBUF, mask_data(Format.PROTOBUF, data)) == expected_value(
+            read(Format.PROTOBUF, data), PATHS
+        )
 
 
 KEY_TYPES = [
@@ -149,16 +147,16 @@ KEY_TYPES = [
 
 
 @cache
-def protobuf_content_with_maps() -> Any:
+def maps_content() -> Any:
     maps = "".join(f"map<{kind}, string> m{kind} = {i + 1};" for i, kind in enumerate(KEY_TYPES))
-    return indexed_protobuf_content(compile_descriptor_set(OWN_NAME, f'syntax = "proto3"; message M {{ {maps} }}', {}))
+    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, f'syntax = "proto3"; message M {{ {maps} }}', {}))
 
 
 @pytest.mark.parametrize("kind", KEY_TYPES)
-def test_masking_uses_the_last_key_of_a_map_entry_as_protobuf_does(kind: str) -> None:
+def test_the_last_key_of_a_map_entry_counts_as_in_protobuf(kind: str) -> None:
     """Random entries: other wire types, several keys, and varints that are longer than the type."""
     random = Random(kind)
-    field = protobuf_content_with_maps().named(b"\0")[0][0].descriptor.fields_by_name[f"m{kind}"]
+    field = maps_content().named(b"\0")[0][0].descriptor.fields_by_name[f"m{kind}"]
     tag = bytes([field.number << 3 | 2])
     read_entry = GetMessageClass(field.message_type).FromString
     taken = 0
@@ -179,11 +177,9 @@ def test_masking_uses_the_last_key_of_a_map_entry_as_protobuf_does(kind: str) ->
         key = read_entry(entry).key
         name = str(key).lower() if kind == "bool" else str(key)
         policy = FieldPolicy("s", ((f"m{kind}", name),), Action.MASK, "***")
-        values = SchemaValues(
-            [policy], (build_policy_tree([policy]),), SingleSchemaRule(protobuf_content_with_maps(), b"\0")
-        )
+        values = SchemaValues([policy], (tree_of([policy]),), SingleSchema(maps_content(), b"\0"))
 
-        found = values.masked_value(record(data), lambda _work: None, LONGEST)
+        found = values.masked(record(data), lambda _work: None, LONGEST)
 
         assert found is not None
         assert found.data[:2] == tag + bytes([len(found.data) - 2])

@@ -12,14 +12,14 @@ from typing import Any
 import fastavro
 import pytest
 
-from sluicegate.proxy.rules_process.protoc import OWN_NAME, compile_descriptor_set
-from sluicegate.validation.rules.avro.schema import compile_avro_content, compile_serialized_avro_content
+from sluicegate.proxy.rules_process.protoc import OWN_NAME, descriptor_set_of
+from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.content import Content
-from sluicegate.validation.sensitive.edits import MaskingImpossible
-from sluicegate.validation.sensitive.paths import Action, FieldPolicy, build_policy_tree, parse_field_path
+from sluicegate.validation.sensitive.edits import Unmaskable
+from sluicegate.validation.sensitive.paths import Action, FieldPolicy, path_of, tree_of
 from sluicegate.validation.sensitive.schema_values import SchemaValues
 from tests.validation.rules.records import record
 
@@ -35,7 +35,7 @@ class FramedSchema:
         self._content = content
         self._indexes = indexes
 
-    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         return self._content, self._data(record)
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
@@ -46,13 +46,13 @@ class FramedSchema:
         return self._indexes + record.value if self._indexes else record.value[len(FRAMING) :]
 
 
-def masking_field_policy(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
-    return FieldPolicy("s", tuple(map(parse_field_path, paths)), action, LONG, b"k" * 16, frozenset(tags))
+def field_policy(*paths: str, tags: tuple[str, ...] = (), action: Action = Action.MASK) -> FieldPolicy:
+    return FieldPolicy("s", tuple(map(path_of, paths)), action, LONG, b"k" * 16, frozenset(tags))
 
 
-def mask_value_of_schema(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
-    values = SchemaValues([policy], (build_policy_tree([policy]),), FramedSchema(content, indexes))
-    found = values.masked_value(record(value), lambda _work: None, 1 << 24)
+def mask_value(content: Content, value: bytes, policy: FieldPolicy, indexes: bytes = b"") -> bytes:
+    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content, indexes))
+    found = values.masked(record(value), lambda _work: None, 1 << 24)
     return value if found is None else found.data
 
 
@@ -89,7 +89,7 @@ def avro_bytes(schema: Any, value: Any) -> bytes:
     return out.getvalue()
 
 
-def changed_order(changes: dict[str, Any]) -> dict[str, Any]:
+def order_with_changes(changes: dict[str, Any]) -> dict[str, Any]:
     return {**ORDER, **changes}
 
 
@@ -99,20 +99,20 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
 @pytest.mark.parametrize(
     ("policy", "changes"),
     [
-        (masking_field_policy("mail"), {"mail": LONG}),
-        (masking_field_policy("items.sku"), {"items": ITEMS}),
-        (masking_field_policy("labels.eu"), {"labels": {"eu": LONG, "count": 5, "us": "y"}}),
-        (masking_field_policy("next.id"), {"next": {**ORDER["next"], "id": LONG}}),
-        (masking_field_policy("*.id", "id"), {"next": {**ORDER["next"], "id": LONG}, "id": LONG}),
-        (masking_field_policy("absent", "mail.inner", "items.sku.x"), {}),
-        (masking_field_policy(tags=("PII",)), {"mail": LONG, "items": ITEMS}),
-        (masking_field_policy("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
+        (field_policy("mail"), {"mail": LONG}),
+        (field_policy("items.sku"), {"items": ITEMS}),
+        (field_policy("labels.eu"), {"labels": {"eu": LONG, "count": 5, "us": "y"}}),
+        (field_policy("next.id"), {"next": {**ORDER["next"], "id": LONG}}),
+        (field_policy("*.id", "id"), {"next": {**ORDER["next"], "id": LONG}, "id": LONG}),
+        (field_policy("absent", "mail.inner", "items.sku.x"), {}),
+        (field_policy(tags=("PII",)), {"mail": LONG, "items": ITEMS}),
+        (field_policy("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
     ],
 )
-def test_masking_avro_changes_only_the_configured_fields(policy: FieldPolicy, changes: dict[str, Any]) -> None:
-    found = mask_value_of_schema(compile_avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
+def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, changes: dict[str, Any]) -> None:
+    found = mask_value(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
-    assert found == FRAMING + avro_bytes(AVRO, changed_order(changes))
+    assert found == FRAMING + avro_bytes(AVRO, order_with_changes(changes))
 
 
 def test_masking_updates_the_sizes_of_avro_blocks() -> None:
@@ -123,9 +123,7 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
     assert fastavro.schemaless_reader(io.BytesIO(data), schema) == {"a": ["x", "y", ""], "n": 7}
     only_n = {**schema, "fields": [{"name": "n", "type": "int"}]}
 
-    found = mask_value_of_schema(compile_avro_content(json.dumps(schema)), FRAMING + data, masking_field_policy("a"))[
-        5:
-    ]
+    found = mask_value(avro_content(json.dumps(schema)), FRAMING + data, field_policy("a"))[5:]
 
     assert fastavro.schemaless_reader(io.BytesIO(found), schema) == {"a": [LONG] * 3, "n": 7}
     assert fastavro.schemaless_reader(io.BytesIO(found), schema, only_n) == {"n": 7}
@@ -135,42 +133,36 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
 @pytest.mark.parametrize(
     ("data", "policy", "words"),
     [
-        (avro_bytes(AVRO, ORDER)[:-1], masking_field_policy("mail"), "does not match its Avro schema"),
-        (avro_bytes(AVRO, ORDER) + b"\0", masking_field_policy("mail"), "does not match its Avro schema"),
-        (b"", masking_field_policy("mail"), "does not match its Avro schema"),
-        (b"\x04", masking_field_policy("mail"), "does not match its Avro schema"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy("raw"), "raw is bytes"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy("labels"), "labels is a map"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy("labels.count"), "is a number"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy("next"), "next is a record"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy("items.n"), "is a number"),
-        (avro_bytes(AVRO, ORDER), masking_field_policy(tags=("LABEL",)), "labels is a number"),
-        (
-            avro_bytes(AVRO, ORDER),
-            masking_field_policy(tags=("PII",), action=Action.REJECT),
-            "Order.mail is not allowed",
-        ),
+        (avro_bytes(AVRO, ORDER)[:-1], field_policy("mail"), "does not match its Avro schema"),
+        (avro_bytes(AVRO, ORDER) + b"\0", field_policy("mail"), "does not match its Avro schema"),
+        (b"", field_policy("mail"), "does not match its Avro schema"),
+        (b"\x04", field_policy("mail"), "does not match its Avro schema"),
+        (avro_bytes(AVRO, ORDER), field_policy("raw"), "raw is bytes"),
+        (avro_bytes(AVRO, ORDER), field_policy("labels"), "labels is a map"),
+        (avro_bytes(AVRO, ORDER), field_policy("labels.count"), "is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy("next"), "next is a record"),
+        (avro_bytes(AVRO, ORDER), field_policy("items.n"), "is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy(tags=("LABEL",)), "labels is a number"),
+        (avro_bytes(AVRO, ORDER), field_policy(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
     ],
 )
-def test_rejects_avro_that_cannot_be_masked(data: bytes, policy: FieldPolicy, words: str) -> None:
-    with pytest.raises(MaskingImpossible, match=words) as refused:
-        mask_value_of_schema(compile_avro_content(json.dumps(AVRO)), FRAMING + data, policy)
+def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPolicy, words: str) -> None:
+    with pytest.raises(Unmaskable, match=words) as refused:
+        mask_value(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
     assert "example" not in str(refused.value)
 
 
-def test_masking_rejects_truncated_avro() -> None:
-    content, data = compile_avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
+def test_truncated_avro_is_rejected() -> None:
+    content, data = avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
 
     for size in range(len(data)):
-        with pytest.raises(MaskingImpossible):
-            mask_value_of_schema(content, FRAMING + data[:size], masking_field_policy("mail"))
+        with pytest.raises(Unmaskable):
+            mask_value(content, FRAMING + data[:size], field_policy("mail"))
 
 
-def test_rejects_sensitive_fields_in_an_avro_bytes_schema() -> None:
+def test_a_bytes_schema_has_no_sensitive_fields() -> None:
     assert (
-        mask_value_of_schema(
-            compile_serialized_avro_content('"bytes"'), FRAMING + b"x", masking_field_policy("x", tags=("PII",))
-        )
+        mask_value(serialized_avro_content('"bytes"'), FRAMING + b"x", field_policy("x", tags=("PII",)))
         == FRAMING + b"x"
     )
 
@@ -196,14 +188,14 @@ message Order {
 
 
 @cache
-def protobuf_order_content(more: str = "") -> Any:
-    return indexed_protobuf_content(compile_descriptor_set(OWN_NAME, PROTO.replace("MORE", more), {}))
+def proto_content(more: str = "") -> Any:
+    return indexed_protobuf_content(descriptor_set_of(OWN_NAME, PROTO.replace("MORE", more), {}))
 
 
 NEWER = "string added = 20; repeated sint64 numbers = 21; fixed32 f = 22; Item item = 23;"
 
 
-def protobuf_order(content: Any) -> Any:
+def proto_order(content: Any) -> Any:
     of = content.named(b"\0")[0][0]
     order = of._new(mail="me@example.com", raw=b"raw", text="secret", packed=[1, 300], others=["a", "b" * 200])
     order.labels["eu"] = "x"
@@ -219,7 +211,7 @@ def protobuf_order(content: Any) -> Any:
     return order
 
 
-def set_long_texts(order: Any, *names: str) -> None:
+def set_all(order: Any, *names: str) -> None:
     for name in names:
         setattr(order, name, LONG)
 
@@ -227,33 +219,33 @@ def set_long_texts(order: Any, *names: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "change"),
     [
-        (masking_field_policy("mail"), lambda o: set_long_texts(o, "mail")),
-        (masking_field_policy("text"), lambda o: set_long_texts(o, "text")),
-        (masking_field_policy("items.sku"), lambda o: [set_long_texts(each, "sku") for each in o.items]),
-        (masking_field_policy("labels.eu"), lambda o: o.labels.update({"eu": LONG})),
-        (masking_field_policy("others"), lambda o: o.others.__setitem__(slice(None), [LONG, LONG])),
-        (masking_field_policy(r"by_number.-4.sku"), lambda o: set_long_texts(o.by_number[-4], "sku")),
-        (masking_field_policy("by_number.4.sku", "absent", "mail.x"), lambda _o: None),
-        (masking_field_policy("next.*.sku"), lambda o: set_long_texts(o.next.items[0], "sku")),
+        (field_policy("mail"), lambda o: set_all(o, "mail")),
+        (field_policy("text"), lambda o: set_all(o, "text")),
+        (field_policy("items.sku"), lambda o: [set_all(each, "sku") for each in o.items]),
+        (field_policy("labels.eu"), lambda o: o.labels.update({"eu": LONG})),
+        (field_policy("others"), lambda o: o.others.__setitem__(slice(None), [LONG, LONG])),
+        (field_policy(r"by_number.-4.sku"), lambda o: set_all(o.by_number[-4], "sku")),
+        (field_policy("by_number.4.sku", "absent", "mail.x"), lambda _o: None),
+        (field_policy("next.*.sku"), lambda o: set_all(o.next.items[0], "sku")),
         (
-            masking_field_policy(tags=("PII",)),
+            field_policy(tags=("PII",)),
             lambda o: [
-                *(set_long_texts(each, "mail") for each in (o, o.next)),
-                *(set_long_texts(each, "sku") for each in (*o.items, *o.next.items, o.by_number[-4])),
+                *(set_all(each, "mail") for each in (o, o.next)),
+                *(set_all(each, "sku") for each in (*o.items, *o.next.items, o.by_number[-4])),
             ],
         ),
-        (masking_field_policy(tags=("LABEL",)), lambda o: o.labels.update({"eu": LONG, "us": LONG})),
+        (field_policy(tags=("LABEL",)), lambda o: o.labels.update({"eu": LONG, "us": LONG})),
     ],
 )
 @pytest.mark.parametrize("indexes", [b"", b"\0"])
-def test_masking_protobuf_changes_only_the_configured_fields(policy: FieldPolicy, change: Any, indexes: bytes) -> None:
+def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy, change: Any, indexes: bytes) -> None:
     """The writer's schema is newer than the registry's: its other fields are unknown, and kept."""
-    newer = protobuf_order_content(NEWER)
-    order = protobuf_order(newer)
+    newer = proto_content(NEWER)
+    order = proto_order(newer)
     data = order.SerializeToString(deterministic=True)
     value = data if indexes else FRAMING + b"\0" + data
 
-    found = mask_value_of_schema(protobuf_order_content(), value, policy, indexes)
+    found = mask_value(proto_content(), value, policy, indexes)
 
     prefix = b"" if indexes else FRAMING + b"\0"
     assert found[: len(prefix)] == prefix
@@ -266,37 +258,35 @@ def test_masking_protobuf_changes_only_the_configured_fields(policy: FieldPolicy
 @pytest.mark.parametrize(
     ("body", "policy", "words"),
     [
-        (b"\x12\x05ab", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x12\x02a\xff", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x1b", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x1c", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x00\x00", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x0f", masking_field_policy("mail"), "does not match its Protobuf schema"),
-        (b"\x22\x01x", masking_field_policy("raw"), "raw is bytes"),
-        (b"\x30\x05", masking_field_policy("number"), "number is a number"),
-        (b"\x1a\x02\x10\x01", masking_field_policy("items"), "items is a message"),
-        (b"\x0a\x02\x12\x00", masking_field_policy("labels"), "labels is a map"),
+        (b"\x12\x05ab", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x12\x02a\xff", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x1b", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x1c", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x00\x00", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x0f", field_policy("mail"), "does not match its Protobuf schema"),
+        (b"\x22\x01x", field_policy("raw"), "raw is bytes"),
+        (b"\x30\x05", field_policy("number"), "number is a number"),
+        (b"\x1a\x02\x10\x01", field_policy("items"), "items is a message"),
+        (b"\x0a\x02\x12\x00", field_policy("labels"), "labels is a map"),
     ],
 )
-def test_rejects_protobuf_that_cannot_be_masked(body: bytes, policy: FieldPolicy, words: str) -> None:
-    with pytest.raises(MaskingImpossible, match=words):
-        mask_value_of_schema(protobuf_order_content(), FRAMING + b"\0" + body, policy)
+def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: FieldPolicy, words: str) -> None:
+    with pytest.raises(Unmaskable, match=words):
+        mask_value(proto_content(), FRAMING + b"\0" + body, policy)
 
 
 def test_invalid_message_indexes_are_rejected() -> None:
-    with pytest.raises(MaskingImpossible, match="message indexes"):
-        mask_value_of_schema(
-            protobuf_order_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", masking_field_policy("mail")
-        )
+    with pytest.raises(Unmaskable, match="message indexes"):
+        mask_value(proto_content(), FRAMING + b"\x02\x10" + b"\x12\x01x", field_policy("mail"))
 
 
 def test_masks_groups_and_map_entries_with_the_key_last() -> None:
     text = 'syntax = "proto2"; message M { optional group G = 1 { optional string s = 2; } map<string, string> m = 3; }'
-    content: Any = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, text, {}))
+    content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
     new = content.named(b"\0")[0][0]._new
     body = b"\x0b\x12\x01x\x0c" + b"\x1a\x06\x12\x01v\x0a\x01k"
 
-    found = mask_value_of_schema(content, FRAMING + b"\0" + body, masking_field_policy("g.s", "m.k"))[6:]
+    found = mask_value(content, FRAMING + b"\0" + body, field_policy("g.s", "m.k"))[6:]
 
     read = new.FromString(found)
     assert (read.g.s, dict(read.m)) == (LONG, {"k": LONG})
@@ -312,8 +302,8 @@ message M {
 }"""
 
 
-def wrapped_strings_content_and_message() -> tuple[Any, Any]:
-    content: Any = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, WRAPPED, {}))
+def wrapped_message() -> tuple[Any, Any]:
+    content: Any = indexed_protobuf_content(descriptor_set_of(OWN_NAME, WRAPPED, {}))
     message = content.named(b"\0")[0][0]._new()
     message.one.value = "a"
     message.many.add(value="b")
@@ -324,16 +314,16 @@ def wrapped_strings_content_and_message() -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     ("policy", "changed"),
     [
-        (masking_field_policy(tags=("PII",)), (LONG, LONG, LONG)),
-        (masking_field_policy("one"), (LONG, "b", "c")),
-        (masking_field_policy("one.value", "many"), (LONG, LONG, "c")),
-        (masking_field_policy("by_key.*"), ("a", "b", LONG)),
+        (field_policy(tags=("PII",)), (LONG, LONG, LONG)),
+        (field_policy("one"), (LONG, "b", "c")),
+        (field_policy("one.value", "many"), (LONG, LONG, "c")),
+        (field_policy("by_key.*"), ("a", "b", LONG)),
     ],
 )
-def test_masks_protobuf_string_wrapper_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
-    content, message = wrapped_strings_content_and_message()
+def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
+    content, message = wrapped_message()
 
-    found = mask_value_of_schema(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
+    found = mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
 
     read = type(message).FromString(found)
     assert (read.one.value, read.many[0].value, read.by_key["k"].value) == changed
@@ -342,26 +332,24 @@ def test_masks_protobuf_string_wrapper_as_a_string(policy: FieldPolicy, changed:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        (masking_field_policy("one", action=Action.REJECT), "one is not allowed"),
-        (masking_field_policy("any.mail"), "any is a google.protobuf.Any"),
-        (masking_field_policy("*.mail"), r"\* is a google.protobuf.Any"),
+        (field_policy("one", action=Action.REJECT), "one is not allowed"),
+        (field_policy("any.mail"), "any is a google.protobuf.Any"),
+        (field_policy("*.mail"), r"\* is a google.protobuf.Any"),
     ],
 )
-def test_masking_rejects_wrapped_or_packed_protobuf_fields(policy: FieldPolicy, words: str) -> None:
-    content, message = wrapped_strings_content_and_message()
+def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str) -> None:
+    content, message = wrapped_message()
     message.any.Pack(message)
 
-    with pytest.raises(MaskingImpossible, match=words):
-        mask_value_of_schema(content, FRAMING + b"\0" + message.SerializeToString(), policy)
+    with pytest.raises(Unmaskable, match=words):
+        mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)
 
 
 @pytest.mark.parametrize(
     ("name", "action", "body"),
     [("x", Action.REJECT, b"\x0a\x01s"), ("y", Action.REJECT, b"\x0a\x01s"), ("x", Action.MASK, b"\x0a\x01\xff")],
 )
-def test_masking_rejects_ambiguous_message_index_if_either_type_is_unmaskable(
-    name: str, action: Action, body: bytes
-) -> None:
+def test_data_of_two_message_types_are_rejected_if_one_of_them_is(name: str, action: Action, body: bytes) -> None:
     """[0,1] is I for Python's serializer, which counts the entry of the map, and L for Java's."""
     text = """syntax = "proto2";
     message O {
@@ -369,10 +357,10 @@ def test_masking_rejects_ambiguous_message_index_if_either_type_is_unmaskable(
       message I { optional string x = 1; }
       message L { optional string y = 1; }
     }"""
-    content = indexed_protobuf_content(compile_descriptor_set(OWN_NAME, text, {}))
+    content = indexed_protobuf_content(descriptor_set_of(OWN_NAME, text, {}))
 
-    with pytest.raises(MaskingImpossible):
-        mask_value_of_schema(content, FRAMING + b"\x04\x00\x02" + body, masking_field_policy(name, action=action))
+    with pytest.raises(Unmaskable):
+        mask_value(content, FRAMING + b"\x04\x00\x02" + body, field_policy(name, action=action))
 
 
 JSON: dict[str, Any] = {
@@ -401,8 +389,8 @@ JSON: dict[str, Any] = {
 def test_tagged_fields_of_a_json_schema_are_masked(tag: str, expected: dict[str, Any]) -> None:
     order = {"mail": "a", "lines": [{"sku": "b"}], "next": {"mail": "c", "id": "i"}, "id": "o", "x": "y"}
 
-    found = mask_value_of_schema(
-        json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), masking_field_policy(tags=(tag,))
+    found = mask_value(
+        json_schema_content(json.dumps(JSON)), FRAMING + json.dumps(order).encode(), field_policy(tags=(tag,))
     )
 
     assert json.loads(found[5:]) == expected
@@ -427,11 +415,9 @@ REFERENCES = {"other.json": json.dumps({"definitions": {"a b": AT_MAIL}})}
     ],
     ids=str,
 )
-def test_finds_tags_at_any_location_in_a_schema(schema: dict[str, Any]) -> None:
-    found = mask_value_of_schema(
-        json_schema_content(json.dumps(schema), REFERENCES),
-        FRAMING + b'{"mail": "a"}',
-        masking_field_policy(tags=("PII",)),
+def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> None:
+    found = mask_value(
+        json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",))
     )
 
     assert json.loads(found[5:]) == {"mail": LONG}
@@ -448,24 +434,24 @@ def test_finds_tags_at_any_location_in_a_schema(schema: dict[str, Any]) -> None:
     ],
     ids=lambda schema: str(schema)[:40],
 )
-def test_rejects_record_whose_schema_tags_cannot_be_found(schema: dict[str, Any]) -> None:
+def test_a_record_whose_tags_cannot_be_found_is_rejected(schema: dict[str, Any]) -> None:
     content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
 
     with pytest.raises(SchemaError, match="schema 7 cannot be used"):
-        mask_value_of_schema(content, FRAMING + b'{"mail": "a"}', masking_field_policy(tags=("PII",)))
+        mask_value(content, FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",)))
 
 
-def test_masking_with_a_recursive_schema_leaks_no_objects() -> None:
+def test_values_of_a_recursive_schema_leave_no_objects() -> None:
     properties = {name: {"$ref": "#"} for name in "abcdefgh"}
     content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
-    policy = masking_field_policy(tags=("PII",))
-    values = SchemaValues([policy], (build_policy_tree([policy]),), FramedSchema(content))
+    policy = field_policy(tags=("PII",))
+    values = SchemaValues([policy], (tree_of([policy]),), FramedSchema(content))
     before = len(gc.get_objects())
 
     for i in range(8**4):
         path = ["abcdefgh"[i // 8**place % 8] for place in range(4)]
         text = "".join(f'{{"{name}":' for name in path) + '{"mail": "x"}' + "}" * len(path)
-        found = values.masked_value(record(FRAMING + text.encode()), lambda _work: None, 1 << 24)
+        found = values.masked(record(FRAMING + text.encode()), lambda _work: None, 1 << 24)
         assert found is not None
         assert b'"x"' not in found.data
 
@@ -478,15 +464,15 @@ def test_a_compressed_sensitive_value_is_rejected(squeeze: Callable[[bytes], byt
         def _data(self, record: RuledRecord) -> bytes:
             return b'{"mail": "me"}'
 
-    policy = masking_field_policy("mail")
-    values = SchemaValues([policy], (build_policy_tree([policy]),), CompressedSchema(json_schema_content("{}")))
+    policy = field_policy("mail")
+    values = SchemaValues([policy], (tree_of([policy]),), CompressedSchema(json_schema_content("{}")))
 
-    with pytest.raises(MaskingImpossible, match="compressed by its serializer"):
-        values.masked_value(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
+    with pytest.raises(Unmaskable, match="compressed by its serializer"):
+        values.masked(record(squeeze(b'{"mail": "me"}')), lambda _work: None, 1 << 24)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
-def test_masking_keeps_the_schema_id_before_the_value(language: str) -> None:
+def test_a_serialized_value_is_masked_after_its_id(language: str) -> None:
     pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient  # noqa: PLC0415
     from confluent_kafka.schema_registry.avro import AvroSerializer  # noqa: PLC0415
@@ -501,11 +487,11 @@ def test_masking_keeps_the_schema_id_before_the_value(language: str) -> None:
     serializer = AvroSerializer(client, text, conf=conf) if is_avro else JSONSerializer(text, client, conf=conf)
     value = ORDER if is_avro else {"mail": "me@example.com", "id": "1"}
     data = serializer(value, SerializationContext("orders", MessageField.VALUE))
-    content = compile_serialized_avro_content(text) if is_avro else json_schema_content(text)
+    content = serialized_avro_content(text) if is_avro else json_schema_content(text)
 
-    found = mask_value_of_schema(content, data, masking_field_policy(tags=("PII",)))
+    found = mask_value(content, data, field_policy(tags=("PII",)))
 
     if is_avro:
-        assert found == data[:5] + avro_bytes(AVRO, changed_order({"mail": LONG, "items": ITEMS}))
+        assert found == data[:5] + avro_bytes(AVRO, order_with_changes({"mail": LONG, "items": ITEMS}))
     else:
         assert (found[:5], json.loads(found[5:])) == (data[:5], {**value, "mail": LONG})

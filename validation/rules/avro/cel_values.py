@@ -18,13 +18,13 @@ from sluicegate.validation.rules.cel.runtime import (
     CompiledExpression,
     Dialect,
     ExpressionUnusable,
-    compile_cel_expression,
-    environment_for_protobuf,
+    compiled,
+    environment_for,
     field_environment,
     message_environment,
 )
-from sluicegate.validation.rules.cel.tree import Name, Select, free_variables_of
-from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, string_with_readable_zero_bytes
+from sluicegate.validation.rules.cel.tree import Name, Select, variables_of
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text
 from sluicegate.validation.rules.schemas.field_tags import inline_tags
 
 # The time to read a value and convert it for the runtime, in ns per value and per byte.
@@ -45,19 +45,19 @@ class AvroValues:
         has_empty_items = any(plan.numbers[at] == avro_datum.ARRAY and not plan.numbers[at + 2] for at in plan.names)
         self._times: Final = avro_datum.MOST_EMPTY_BUILT if has_empty_items else 1
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Check the expression against the schema, and compile it for values of any type."""
         if self._dialect is Dialect.CONDITION:
-            found = compile_cel_expression(expression, message_environment(), ANY_TYPE)
+            found = compiled(expression, message_environment(), ANY_TYPE)
             self._details = _details(self._plan, None)
             return found
         checked_by = describe_messages(self._plan)
         if checked_by is not None:
             try:
-                compile_cel_expression(expression, environment_for_protobuf(*checked_by))
+                compiled(expression, environment_for(*checked_by))
             except ExpressionUnusable as error:
                 raise ExpressionUnusable(str(error).replace(f"'{PACKAGE}.", "'")) from None
-        found = compile_cel_expression(expression)
+        found = compiled(expression)
         self._details = _details(self._plan, _used(found))
         return found
 
@@ -67,11 +67,11 @@ class AvroValues:
         return values, size + values, values * _VALUE + size * _BYTE
 
     def read(self, data: bytes) -> Any:
-        return self.read_with_details(data, self._details)
+        return self.read_with(data, self._details)
 
-    def read_with_details(self, data: bytes, details: avro_datum.Details) -> Any:
+    def read_with(self, data: bytes, details: avro_datum.Details) -> Any:
         """Return the value, built with `details`. Raises NotOfSchema and ValueUnreadable."""
-        found, fault = avro_datum.read_value(self._numbers, self._root, data, details)
+        found, fault = avro_datum.value_in(self._numbers, self._root, data, details)
         if fault == avro_datum.DatumFault.BAD_COUNT and self._times > 1:
             raise ValueUnreadable(f"Avro with an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
         if fault:
@@ -110,15 +110,15 @@ class AvroFields:
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
         self.estimate_reading = self._values.estimate_reading
-        self._details = details_that_keep_union_branches(plan)
+        self._details = details_with_branches(plan)
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field of any type."""
-        return compile_cel_expression(expression, field_environment(), ANY_TYPE)
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all records."""
-        self._value(self._plan.root, self._values.read_with_details(data, self._details), visit, None, _nothing, ())
+        self._value(self._plan.root, self._values.read_with(data, self._details), visit, None, _nothing, ())
 
     def _value(
         self,
@@ -146,12 +146,12 @@ class AvroFields:
                 self._value(self._numbers[at + 1], item, visit, field, message, within)
         else:
             name = self._type_name(at, kind)
-            return value if name is None else visit.value(field, name, without_union_branches(value), message)
+            return value if name is None else visit.value(field, name, plain(value), message)
         return None
 
     def _record(self, at: int, record: dict[str, Any], visit: FieldVisit, within: tuple[int, ...]) -> None:
         full_name = self._plan.full_names[at]
-        message = partial(without_union_branches, record)
+        message = partial(plain, record)
         for i, declared in enumerate(self._plan.declared[at]["fields"]):
             name = declared["name"]
             field = visit.field(f"{full_name}.{name}", name, partial(inline_tags, declared))
@@ -167,7 +167,7 @@ class AvroFields:
         return "NULL" if kind == avro_datum.RECORD else _PRIMITIVE.get(kind)
 
 
-def details_that_keep_union_branches(plan: DatumPlan) -> avro_datum.Details:
+def details_with_branches(plan: DatumPlan) -> avro_datum.Details:
     """Return the details for building values in which unions keep the index of their branch."""
     details = _details(plan, None)
     return details | {at: _OfBranch for at in plan.names if plan.numbers[at] == avro_datum.UNION}
@@ -177,20 +177,20 @@ def _nothing() -> None:
     """Return None, because no object contains the outermost value."""
 
 
-def without_union_branches(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a value without the branches of its unions."""
     if isinstance(value, _OfBranch):
-        return without_union_branches(value.value)
+        return plain(value.value)
     if isinstance(value, dict):
-        return {name: without_union_branches(each) for name, each in value.items()}
-    return [without_union_branches(each) for each in value] if type(value) is list else value
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if type(value) is list else value
 
 
-class ValuesWithoutFields:
+class NoFields:
     """Values without fields (`FieldValues`)."""
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
-        return compile_cel_expression(expression, field_environment(), ANY_TYPE)
+    def compiled(self, expression: str) -> CompiledExpression:
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data), 0
@@ -202,7 +202,7 @@ class ValuesWithoutFields:
 def _used(found: CompiledExpression) -> frozenset[str] | None:
     """Return the fields of `value` that an expression uses, or None if it uses the value itself."""
     fields = set()
-    for used in free_variables_of(found.tree):
+    for used in variables_of(found.tree):
         if isinstance(used, Name) and used.name == "value":
             return None
         if isinstance(used, Select) and isinstance(used.operand, Name) and used.operand.name == "value":
@@ -226,7 +226,7 @@ def _details(plan: DatumPlan, used: frozenset[str] | None) -> dict[int, Any]:
         elif kind == avro_datum.ENUM:
             details[at] = tuple(schema["symbols"])
         elif kind in (avro_datum.STRING, avro_datum.MAP):
-            details[at] = string_with_readable_zero_bytes
+            details[at] = complete_text
         else:
             details[at] = converter(schema)
     return details

@@ -47,7 +47,7 @@ cdef class Datum:
     cdef readonly int why
     cdef readonly int64_t type_at
 
-    cdef bint is_exactly_one_value(self, int64_t root) noexcept
+    cdef bint is_whole(self, int64_t root) noexcept
 
     @cython.locals(kind=int64_t, number=int64_t, place=int64_t, last=int64_t)
     cdef bint value(self, int64_t at, int depth) noexcept
@@ -58,13 +58,13 @@ cdef class Datum:
     cdef bint blocks(self, int64_t at, bint is_map, int depth) noexcept
 
     @cython.locals(kind=int64_t, number=int64_t, place=int64_t, begin=int64_t, end=int64_t, found=dict, text=str)
-    cdef object build_value(self, int64_t at, int depth, object details)
+    cdef object built(self, int64_t at, int depth, object details)
 
     @cython.locals(
         items=int64_t, is_map=bint, is_empty=bint, count=int64_t, begin=int64_t, end=int64_t, array_items=list,
         entries=dict
     )
-    cdef object build_blocks(self, int64_t at, int depth, object details)
+    cdef object built_blocks(self, int64_t at, int depth, object details)
 
     @cython.locals(size=int64_t)
     cdef bint text(self, int64_t at, bint is_string) noexcept
@@ -78,7 +78,7 @@ cdef class Datum:
 
 
 @cython.locals(datum=Datum)
-cpdef tuple read_value(plan, int64_t root, bytes data, details)
+cpdef tuple value_in(plan, int64_t root, bytes data, details)
 
 @cython.locals(datum=Datum)
-cpdef object find_datum_fault(plan, int64_t root, bytes data)
+cpdef object read_whole(plan, int64_t root, bytes data)

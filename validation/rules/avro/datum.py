@@ -88,7 +88,7 @@ class Datum:
         self.why = 0
         self.type_at = 0
 
-    def is_exactly_one_value(self, root: int) -> bool:
+    def is_whole(self, root: int) -> bool:
         """Return whether the data consists of exactly one value of the type at `root`."""
         if not self.value(root, 0):
             return False
@@ -180,7 +180,7 @@ class Datum:
             if block_end >= 0 and self.position != block_end:
                 return self.fail(at, _BLOCK_SIZE)
 
-    def build_value(self, at: int, depth: int, details: "Details") -> object:
+    def built(self, at: int, depth: int, details: "Details") -> object:
         """Return the value of the type at `at`, and move past it. Sets `why` if the value cannot be read."""
         kind = self.plan[at]
         if kind >= _ARRAY and depth == _DEEPEST:
@@ -189,7 +189,7 @@ class Datum:
         if kind == _UNION:
             number = self.varint(at)
             if self.why == 0 and 0 <= number < self.plan[at + 1]:
-                value = self.build_value(self.plan[at + 2 + number], depth + 1, details)
+                value = self.built(self.plan[at + 2 + number], depth + 1, details)
                 convert: Any = details.get(at)
                 return value if convert is None else convert(number, value)
             self.fail(at, _NO_BRANCH)
@@ -202,13 +202,13 @@ class Datum:
                 if name is None:
                     self.value(self.plan[place], depth + 1)
                 else:
-                    found[name] = self.build_value(self.plan[place], depth + 1, details)
+                    found[name] = self.built(self.plan[place], depth + 1, details)
                 if self.why != 0:
                     return None
                 place += 1
             return found
         if kind >= _ARRAY:
-            return self.build_blocks(at, depth, details)
+            return self.built_blocks(at, depth, details)
         begin = self.position
         if not self.value(at, depth) or kind == _NULL:
             return None
@@ -230,10 +230,8 @@ class Datum:
             return detail(self.held_data[begin:end])
         return number if detail is None else detail(number)
 
-    def build_blocks(self, at: int, depth: int, details: "Details") -> object:
-        """Return an array or map, like `build_value`. An array may have at most MOST_EMPTY_BUILT items that take no
-        bytes.
-        """
+    def built_blocks(self, at: int, depth: int, details: "Details") -> object:
+        """Return an array or map, like `built`. An array may have at most MOST_EMPTY_BUILT items that take no bytes."""
         items = self.plan[at + 1]
         is_map = self.plan[at] == _MAP
         is_empty = not is_map and self.plan[at + 2] == 0
@@ -260,9 +258,9 @@ class Datum:
                     if "\0" in key:
                         key = details[at](key)
                     self.position = end
-                    entries[key] = self.build_value(items, depth + 1, details)
+                    entries[key] = self.built(items, depth + 1, details)
                 else:
-                    array_items.append(self.build_value(items, depth + 1, details))
+                    array_items.append(self.built(items, depth + 1, details))
                 count -= 1
 
     def text(self, at: int, is_string: bool) -> bool:
@@ -308,14 +306,14 @@ class Datum:
         return False
 
 
-def read_value(plan: "array[int]", root: int, data: bytes, details: "Details") -> tuple[object, int]:
+def value_in(plan: "array[int]", root: int, data: bytes, details: "Details") -> tuple[object, int]:
     """Return the value of the type at `root`, and a DatumFault or 0."""
     datum = Datum(plan, data, 0)
-    found = datum.build_value(root, 0, details)
+    found = datum.built(root, 0, details)
     return found, datum.why
 
 
-def find_datum_fault(plan: "array[int]", root: int, data: bytes) -> Datum | None:
+def read_whole(plan: "array[int]", root: int, data: bytes) -> Datum | None:
     """Return None if the data is exactly one value of the type at `root`. Otherwise return the walk, with its fault."""
     datum = Datum(plan, data, 0)
-    return None if datum.is_exactly_one_value(root) else datum
+    return None if datum.is_whole(root) else datum

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from sluicegate.validation.rules.avro.json_encoding import InvalidJsonEncoding, JsonEncoding
+from sluicegate.validation.rules.avro.json_encoding import JsonEncoding, NotInJsonEncoding
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
@@ -11,17 +11,17 @@ from sluicegate.validation.rules.rule import RuledRecord, StepBudget
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.content import (
     Content,
-    ConvertibleToJson,
     ExpressionOfSchema,
     HasExpressions,
     HasJsonForm,
+    ReadAsJson,
 )
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import HasInlineRules, PlacedRules
 from sluicegate.validation.rules.schemas.json_form import JsonForm
 
 
-class BinaryContent(Content, HasExpressions, HasInlineRules, HasJsonForm, ConvertibleToJson, Protocol):
+class BinaryContent(Content, HasExpressions, HasInlineRules, HasJsonForm, ReadAsJson, Protocol):
     """A schema for data in binary encoding."""
 
 
@@ -39,8 +39,8 @@ class JsonEncodedContent:
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         try:
-            return self._content.fault(self._encoding.to_binary_encoding(data, budget), budget)
-        except InvalidJsonEncoding as error:
+            return self._content.fault(self._encoding.binary(data, budget), budget)
+        except NotInJsonEncoding as error:
             return str(error)
 
     def description(self, _data: bytes, _budget: StepBudget) -> str | None:
@@ -60,13 +60,13 @@ class JsonEncodedContent:
         found = self._content.inline_rules(changes, now)
         return None if found is None else _OverBinary(found, self._encoding)
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema, with their places."""
-        return self._content.rules_with_places(changes)
+        return self._content.placed_rules(changes)
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
-        return _OverBinary(self._content.matches_json_schema_as_json(json_schema), self._encoding)
+        return _OverBinary(self._content.follows_as_json(json_schema), self._encoding)
 
     def json_form(self) -> "_JsonOfEncoded":
         """Return the conversion of data to plain JSON, which differs from Avro's JSON encoding."""
@@ -91,8 +91,8 @@ class _OverBinary:
 
     def _bare(self, record: RuledRecord) -> RuledRecord | None:
         try:
-            return replace_value(record, self._encoding.to_binary_encoding(record.value or b"", record.budget))
-        except InvalidJsonEncoding:
+            return replace_value(record, self._encoding.binary(record.value or b"", record.budget))
+        except NotInJsonEncoding:
             return None  # the rule for the schema reports it
 
 
@@ -106,6 +106,6 @@ class _JsonOfEncoded:
     def text(self, data: bytes, budget: StepBudget) -> bytes:
         """Return the datum as JSON. Raises NotOfSchema and NoJsonForm."""
         try:
-            return self._form.text(self._encoding.to_binary_encoding(data, budget), budget)
-        except InvalidJsonEncoding:
+            return self._form.text(self._encoding.binary(data, budget), budget)
+        except NotInJsonEncoding:
             raise NotOfSchema from None

@@ -5,11 +5,7 @@ from functools import partial
 from typing import Any
 
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.cel_values import (
-    AvroValues,
-    details_that_keep_union_branches,
-    without_union_branches,
-)
+from sluicegate.validation.rules.avro.cel_values import AvroValues, details_with_branches, plain
 from sluicegate.validation.rules.avro.plan import DatumPlan
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
@@ -17,7 +13,7 @@ from sluicegate.validation.rules.schemas.field_tags import inline_tags
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, inline_rules_in
 
 
-def rule_places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
+def places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
     """Yield the records and fields that have rules. No client evaluates rules on other types."""
     for at in _records(plan):
         yield RulePlace((at, None), inline_rules_in(plan.declared[at]))
@@ -25,7 +21,7 @@ def rule_places_of_avro(plan: DatumPlan) -> Iterator[RulePlace]:
             yield RulePlace((at, field["name"]), inline_rules_in(field), field["name"])
 
 
-def changeable_avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
+def avro_fields(plan: DatumPlan) -> Iterator[ChangeableField]:
     """Yield the fields of all of a schema's records."""
     for at in _records(plan):
         for i, field in enumerate(plan.declared[at]["fields"]):
@@ -60,7 +56,7 @@ class AvroRuledValues:
         self._numbers = plan.numbers
         self._values = AvroValues(plan)
         self.estimate_reading = self._values.estimate_reading
-        self._details = details_that_keep_union_branches(plan)
+        self._details = details_with_branches(plan)
         self._of_record = {at: placed.at((at, None)) for at in _records(plan)}
         self._of_fields = {
             at: [(field["name"], placed.at((at, field["name"]))) for field in plan.declared[at]["fields"]]
@@ -69,7 +65,7 @@ class AvroRuledValues:
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
         """Visit all records, and their non-null fields."""
-        self._value(self._plan.root, self._values.read_with_details(data, self._details), "", visit, ())
+        self._value(self._plan.root, self._values.read_with(data, self._details), "", visit, ())
 
     def _value(self, at: int, value: Any, path: str, visit: InlineVisit, within: tuple[int, ...]) -> None:
         kind = self._numbers[at]
@@ -87,9 +83,9 @@ class AvroRuledValues:
                 self._value(self._numbers[at + 1], item, f"{path}[…]", visit, within)
 
     def _record(self, at: int, record: dict[str, Any], path: str, visit: InlineVisit, within: tuple[int, ...]) -> None:
-        visit.apply(self._of_record[at], path, partial(without_union_branches, record))
+        visit.apply(self._of_record[at], path, partial(plain, record))
         for i, (name, rules) in enumerate(self._of_fields[at]):
             value, its_path = record[name], f"{path}.{name}" if path else name
-            if rules and without_union_branches(value) is not None:
-                visit.apply(rules, its_path, partial(without_union_branches, value))
+            if rules and plain(value) is not None:
+                visit.apply(rules, its_path, partial(plain, value))
             self._value(self._numbers[at + 2 + i], value, its_path, visit, within)

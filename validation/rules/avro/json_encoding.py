@@ -34,7 +34,7 @@ _WANTED: Final = {
 }
 
 
-class InvalidJsonEncoding(Exception):
+class NotInJsonEncoding(Exception):
     """Raised if data do not follow the schema in JSON encoding. The message is a phrase that follows "the value "."""
 
 
@@ -52,13 +52,13 @@ class JsonEncoding:
             if plan.numbers[at] == avro_datum.UNION
         }
 
-    def to_binary_encoding(self, data: bytes, budget: StepBudget) -> bytes:
-        """Return the data in binary encoding. Raises InvalidJsonEncoding."""
+    def binary(self, data: bytes, budget: StepBudget) -> bytes:
+        """Return the data in binary encoding. Raises NotInJsonEncoding."""
         budget.spend(len(data) * _STEPS_OF_BYTE + 1)
         try:
             value = self._loads(data)
         except self._unreadable:
-            raise InvalidJsonEncoding("is not JSON, although the header apicurio.value.encoding declares it") from None
+            raise NotInJsonEncoding("is not JSON, although the header apicurio.value.encoding declares it") from None
         out = bytearray()
         self._write(self._plan.root, value, out, 0)
         return bytes(out)
@@ -141,9 +141,9 @@ class JsonEncoding:
         schema = self._plan.declared.get(at)
         return str(schema["type"] if isinstance(schema, dict) else schema)
 
-    def _fault(self, at: int, wanted: str) -> InvalidJsonEncoding:
+    def _fault(self, at: int, wanted: str) -> NotInJsonEncoding:
         name = self._plan.names[at][:_SHOWN]
-        return InvalidJsonEncoding(f"does not match its Avro schema in JSON encoding: {name} must be {wanted}")
+        return NotInJsonEncoding(f"does not match its Avro schema in JSON encoding: {name} must be {wanted}")
 
 
 def _put(number: int, out: bytearray) -> None:

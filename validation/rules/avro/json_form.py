@@ -42,12 +42,12 @@ class AvroJson:
         size = len(data)
         values = (self._cost.fixed_values + size * self._cost.values_of_byte) * self._times
         budget.spend(int((values * self._ns_of_value + size * _BYTE) / _STEP))
-        found, fault = avro_datum.read_value(self._numbers, self._root, data, self._details)
+        found, fault = avro_datum.value_in(self._numbers, self._root, data, self._details)
         if fault == avro_datum.DatumFault.BAD_COUNT and self._times > 1:
             raise NoJsonForm(f"an array of more than {avro_datum.MOST_EMPTY_BUILT} items without bytes")
         if fault:
             raise NotOfSchema
-        return json_form.dump_json(found)
+        return json_form.dumped(found)
 
 
 class BytesJson:
@@ -55,7 +55,7 @@ class BytesJson:
 
     def text(self, data: bytes, budget: StepBudget) -> bytes:
         budget.spend(len(data) * _BYTE // _STEP + 1)
-        return json_form.dump_json(json_form.base64(data))
+        return json_form.dumped(json_form.base64(data))
 
 
 def _detail(kind: int, schema: Any) -> Any:

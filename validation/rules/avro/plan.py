@@ -124,7 +124,7 @@ class DatumPlan:
     full_names: dict[int, str]
 
 
-def compile_plan(schema: Any, references: Sequence[Any] = ()) -> DatumPlan:
+def plan_of(schema: Any, references: Sequence[Any] = ()) -> DatumPlan:
     """Return the plan of a schema, which is given as parsed JSON.
 
     `references` are the schemas of the types that it refers to, each after its own references. Raises SchemaUnusable.

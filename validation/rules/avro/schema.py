@@ -3,31 +3,31 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, ValuesWithoutFields
-from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, find_datum_fault
+from sluicegate.validation.rules.avro.cel_values import AvroFields, AvroValues, NoFields
+from sluicegate.validation.rules.avro.datum import MAX_DEPTH, DatumFault, read_whole
 from sluicegate.validation.rules.avro.encoded_schema import JsonEncodedContent
-from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, changeable_avro_fields, rule_places_of_avro
+from sluicegate.validation.rules.avro.inline_rules import AvroRuledValues, avro_fields, places_of_avro
 from sluicegate.validation.rules.avro.json_form import AvroJson, BytesJson
 from sluicegate.validation.rules.avro.names import NAMED, named_type, read_schema
-from sluicegate.validation.rules.avro.plan import DatumPlan, compile_plan
-from sluicegate.validation.rules.cel.bytes_values import BytesValues, condition_on_bytes
-from sluicegate.validation.rules.cel.fields import RequireFieldCondition
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
-from sluicegate.validation.rules.cel.rule import RequireRegistryCondition, RequireTrueExpression
+from sluicegate.validation.rules.avro.plan import DatumPlan, plan_of
+from sluicegate.validation.rules.cel.bytes_values import BytesValues, true_of_bytes
+from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.native.questions import AvroQuestion, BytesQuestion
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import (
     Clock,
+    NotEvaluated,
     SchemaCondition,
-    UnevaluatedCondition,
-    expression_unless_it_reads_encrypted,
-    may_read_changed_fields,
+    reads_changed,
+    unless_read,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.follows_as_json import RequireJsonForm
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
@@ -70,7 +70,7 @@ class AvroContent:
     def __init__(self, plan: DatumPlan, name: str | None, encrypted: Sequence[FieldChange] = ()) -> None:
         """Create a check. `encrypted` contains the rules that encrypt fields."""
         self.plan = plan
-        self._encrypted = ChangedFields(encrypted, changeable_avro_fields(plan))
+        self._encrypted = ChangedFields(encrypted, avro_fields(plan))
         self._numbers = plan.numbers
         self._root = plan.root
         self._names = plan.names
@@ -78,7 +78,7 @@ class AvroContent:
         self._name = name
         self._json_encoded: Content | None = None
 
-    def json_encoding_content(self) -> Content:
+    def json_encoded(self) -> Content:
         """Return the check for data in JSON encoding (`HasJsonEncoding`)."""
         if self._json_encoded is None:
             self._json_encoded = JsonEncodedContent(self, self.plan)
@@ -95,7 +95,7 @@ class AvroContent:
 
     def fault(self, data: bytes, budget: StepBudget) -> str | None:
         budget.spend(self._cost.steps(data))
-        read = find_datum_fault(self._numbers, self._root, data)
+        read = read_whole(self._numbers, self._root, data)
         if read is None:
             return None
         return (
@@ -103,42 +103,40 @@ class AvroContent:
         )
 
     @property
-    def encrypted_field_names(self) -> frozenset[str]:
+    def encrypted_names(self) -> frozenset[str]:
         """Return the names of the fields that serializers encrypt."""
         return self._encrypted.names
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the datum. Raises ExpressionUnusable."""
-        return expression_unless_it_reads_encrypted(
-            self._encrypted, text, RequireTrueExpression(text, AvroValues(self.plan))
-        )
+        return unless_read(self._encrypted, text, IsTrue(text, AvroValues(self.plan)))
 
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the datum. Raises ExpressionUnusable."""
         if condition.is_about_bytes:
-            return condition_on_bytes(condition, now)
-        if condition.changes and may_read_changed_fields(condition, changeable_avro_fields(self.plan)):
-            return UnevaluatedCondition()
-        if condition.is_evaluated_per_field:
-            return RequireFieldCondition(condition, AvroFields(self.plan), now)
-        return RequireRegistryCondition(condition.expression, AvroValues(self.plan, Dialect.CONDITION), now)
+            return true_of_bytes(condition, now)
+        if condition.changes and reads_changed(condition, avro_fields(self.plan)):
+            return NotEvaluated()
+        if condition.is_about_fields:
+            return TrueOfFields(condition, AvroFields(self.plan), now)
+        return MeetsCondition(condition.expression, AvroValues(self.plan, Dialect.CONDITION), now)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        placed = self.rules_with_places(changes)
+        placed = self.placed_rules(changes)
         programs = InlinePrograms(placed.evaluated)
-        return RequireInlineRules(programs, AvroRuledValues(self.plan, placed), now) if programs else None
+        return MeetsInlineRules(programs, AvroRuledValues(self.plan, placed), now) if programs else None
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema, with their places."""
-        return PlacedRules(rule_places_of_avro(self.plan), ChangedFields(changes, changeable_avro_fields(self.plan)))
+        return PlacedRules(places_of_avro(self.plan), ChangedFields(changes, avro_fields(self.plan)))
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the datum, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        encrypted = self._encrypted.json_property_changes()
-        return RequireJsonForm(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
+        encrypted = self._encrypted.in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> AvroJson:
         """Return the conversion of data to JSON."""
@@ -149,7 +147,7 @@ class AvroContent:
         return None
 
 
-class AnyBytesContent:
+class AnyBytes:
     """A check that accepts any bytes, for the schema "bytes" after an id.
 
     Confluent's serializers write the bytes without a length, and its deserializers return all bytes after the id.
@@ -164,21 +162,21 @@ class AnyBytesContent:
         """Return None, because any bytes are valid."""
         return None
 
-    def expression(self, text: str) -> RequireTrueExpression:
+    def expression(self, text: str) -> IsTrue:
         """Return an expression over the bytes. Raises ExpressionUnusable."""
-        return RequireTrueExpression(text, BytesValues())
+        return IsTrue(text, BytesValues())
 
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the bytes. Raises ExpressionUnusable."""
-        if condition.is_evaluated_per_field:
-            return RequireFieldCondition(condition, ValuesWithoutFields(), now)
-        return condition_on_bytes(condition, now)
+        if condition.is_about_fields:
+            return TrueOfFields(condition, NoFields(), now)
+        return true_of_bytes(condition, now)
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the bytes, as JSON, are valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        return RequireJsonForm(json_schema_content(json_schema), self.json_form())
+        return FollowsAsJson(json_schema_content(json_schema), self.json_form())
 
     def json_form(self) -> BytesJson:
         """Return the conversion of bytes to JSON."""
@@ -189,9 +187,7 @@ class AnyBytesContent:
         return None
 
 
-def compile_avro_content(
-    text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()
-) -> AvroContent:
+def avro_content(text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()) -> AvroContent:
     """Compile a schema.
 
     `references` are the schemas of the types that it refers to, each after its own references. `encrypted` are the
@@ -199,7 +195,7 @@ def compile_avro_content(
     """
     try:
         schema = read_schema(text)
-        plan = compile_plan(schema, [read_schema(reference) for reference in references])
+        plan = plan_of(schema, [read_schema(reference) for reference in references])
         name = _name_of(schema)
     except RecursionError:
         raise SchemaUnusable("the schema is nested too deeply") from None
@@ -208,12 +204,12 @@ def compile_avro_content(
     return AvroContent(plan, name, encrypted)
 
 
-def compile_serialized_avro_content(
+def serialized_avro_content(
     text: str, references: Sequence[str] = (), encrypted: Sequence[FieldChange] = ()
-) -> AvroContent | AnyBytesContent:
+) -> AvroContent | AnyBytes:
     """Compile a schema for data that a registry's serializer writes after an id. Raises SchemaUnusable."""
-    content = compile_avro_content(text, references, encrypted)
-    return AnyBytesContent() if content.record_name(b"") == "bytes" else content
+    content = avro_content(text, references, encrypted)
+    return AnyBytes() if content.record_name(b"") == "bytes" else content
 
 
 def _name_of(schema: Any) -> str | None:

@@ -3,14 +3,8 @@
 from typing import Any
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.cel.rule import RequireRegistryCondition
-from sluicegate.validation.rules.cel.runtime import (
-    ANY_TYPE,
-    CompiledExpression,
-    Dialect,
-    compile_cel_expression,
-    message_environment,
-)
+from sluicegate.validation.rules.cel.rule import MeetsCondition
+from sluicegate.validation.rules.cel.runtime import ANY_TYPE, CompiledExpression, Dialect, compiled, message_environment
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 
 _BYTE = 3 if is_compiled() else 300  # ns
@@ -22,10 +16,10 @@ class BytesValues:
     def __init__(self, dialect: Dialect = Dialect.EXPRESSION) -> None:
         self._dialect = dialect
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         if self._dialect is Dialect.EXPRESSION:
-            return compile_cel_expression(expression)
-        return compile_cel_expression(expression, message_environment(), ANY_TYPE)
+            return compiled(expression)
+        return compiled(expression, message_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         return 0, len(data) + 1, len(data) * _BYTE
@@ -34,6 +28,6 @@ class BytesValues:
         return bytearray(data)
 
 
-def condition_on_bytes(condition: SchemaCondition, now: Clock) -> RequireRegistryCondition:
+def true_of_bytes(condition: SchemaCondition, now: Clock) -> MeetsCondition:
     """Return a registry's condition on serialized bytes. Raises ExpressionUnusable."""
-    return RequireRegistryCondition(condition.expression, BytesValues(Dialect.CONDITION), now)
+    return MeetsCondition(condition.expression, BytesValues(Dialect.CONDITION), now)

@@ -28,7 +28,7 @@ _NEEDLE = 16  # bytes of the searched string that are compared in one ns
 _TEXT_OF_NUMBER = 40
 
 
-class CostBoundUnknown(Exception):
+class CostUnknown(Exception):
     """Raised if an expression uses something without a known bound."""
 
 
@@ -44,7 +44,7 @@ class Extent:
     size: int
     total: int
 
-    def extent_in_loop(self, rounds: int, rounds_each: int) -> "Extent":
+    def within(self, rounds: int, rounds_each: int) -> "Extent":
         """Return the extent in a loop of `rounds` rounds in total, and `rounds_each` rounds per start of the loop."""
         return Extent(self.items, self.size, min(self.size * rounds, self.total * rounds_each))
 
@@ -52,25 +52,25 @@ class Extent:
 _Charge = Callable[["_CostEstimate", tuple[Node, ...], list[Extent], int], Extent]
 
 
-def evaluation_cost_ns(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
-    """Return the longest evaluation time (ns). Raises CostBoundUnknown.
+def nanoseconds(tree: Node, variables: Mapping[str, tuple[int, int]], programs: Mapping[str, int]) -> int:
+    """Return the longest evaluation time (ns). Raises CostUnknown.
 
     `variables` contains the number of items and the size of each variable. `programs` contains the number of
     instructions of each literal pattern.
     """
     estimate = _CostEstimate(programs)
     estimate.extent(tree, 1, {name: Extent(items, size, size) for name, (items, size) in variables.items()})
-    return estimate.evaluation_cost_ns
+    return estimate.nanoseconds
 
 
 class _CostEstimate:
     def __init__(self, programs: Mapping[str, int]) -> None:
-        self.evaluation_cost_ns = 0
+        self.nanoseconds = 0
         self._programs = programs
 
     def extent(self, node: Node, times: int, scope: Mapping[str, Extent]) -> Extent:
         """Return the extent of a part's value. Adds the cost of evaluating the part `times` times."""
-        self.evaluation_cost_ns += _NODE * times
+        self.nanoseconds += _NODE * times
         match node:
             case Constant(size):
                 return Extent(0, size, size * times)
@@ -81,25 +81,25 @@ class _CostEstimate:
             case Call(function, args):
                 return self._call(function, args, times, scope)
             case ListOf(parts) | MapOf("", parts):
-                self.evaluation_cost_ns += _ENTRY * len(parts) * times
+                self.nanoseconds += _ENTRY * len(parts) * times
                 held = [self.extent(part, times, scope) for part in parts]
                 return _sum(held, len(parts), times)
             case Loop():
                 return self._loop(node, times, scope)
-        raise CostBoundUnknown  # a message
+        raise CostUnknown  # a message
 
     def _call(self, function: str, args: tuple[Node, ...], times: int, scope: Mapping[str, Extent]) -> Extent:
         given = [self.extent(arg, times, scope) for arg in args]
         charge = _CHARGES.get(function)
         if charge is None:
-            raise CostBoundUnknown
+            raise CostUnknown
         return charge(self, args, given, times)
 
     def scalar_extent(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
         """Return the extent of a number or a boolean."""
         return _scalar(times)
 
-    def conditional_extent(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
+    def conditional(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
         """Return the extent of a conditional: that of its two alternatives."""
         _, one, other = given
         return Extent(max(one.items, other.items), max(one.size, other.size), one.total + other.total)
@@ -108,78 +108,78 @@ class _CostEstimate:
         """Return the extent of a function that returns its argument."""
         return given[0]
 
-    def comparison_extent(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def comparison(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a comparison, which reads as much as the smaller value."""
-        self.evaluation_cost_ns += _COMPARE * min(given[0].total, given[1].total)
+        self.nanoseconds += _COMPARE * min(given[0].total, given[1].total)
         return _scalar(times)
 
-    def conversion_extent(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def conversion(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a conversion to another type."""
-        self.evaluation_cost_ns += _CONVERSION * times + _CONVERT * given[0].total
+        self.nanoseconds += _CONVERSION * times + _CONVERT * given[0].total
         return Extent(0, given[0].size + _TEXT_OF_NUMBER, given[0].total + _TEXT_OF_NUMBER * times)
 
-    def time_part_extent(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
+    def part_of_time(self, _args: tuple[Node, ...], _given: list[Extent], times: int) -> Extent:
         """Return the extent of a part of a timestamp (a year, an hour, and so on) in a time zone."""
-        self.evaluation_cost_ns += _TIME_OF_DAY * times
+        self.nanoseconds += _TIME_OF_DAY * times
         return _scalar(times)
 
     def item(self, _args: tuple[Node, ...], given: list[Extent], _times: int) -> Extent:
         """Return the extent of a list's item, or of the value of a map's key."""
-        self.evaluation_cost_ns += _READ_TEXT * given[1].total
+        self.nanoseconds += _READ_TEXT * given[1].total
         return given[0]
 
-    def membership_extent(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def membership(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a test whether a list contains an item, or a map a key."""
-        self.evaluation_cost_ns += _READ_TEXT * given[0].total + _COMPARE * given[1].total
+        self.nanoseconds += _READ_TEXT * given[0].total + _COMPARE * given[1].total
         return _scalar(times)
 
     def concatenation_extent(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of the concatenation or sum of two values."""
         if any(isinstance(arg, Constant) and arg.is_number for arg in args):
             return _scalar(times)
-        self.evaluation_cost_ns += _JOIN * sum(extent.total for extent in given)
+        self.nanoseconds += _JOIN * sum(extent.total for extent in given)
         both = _sum(given, 0, times)
         return Extent(sum(extent.items for extent in given), both.size, both.total)
 
     def size(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a size. For a string, the runtime counts all code points."""
-        self.evaluation_cost_ns += _READ_TEXT * given[0].total
+        self.nanoseconds += _READ_TEXT * given[0].total
         return _scalar(times)
 
-    def prefix_test_extent(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def beginning(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a test whether one string starts or ends with another."""
-        self.evaluation_cost_ns += _READ_TEXT * min(given[0].total, given[1].total)
+        self.nanoseconds += _READ_TEXT * min(given[0].total, given[1].total)
         return _scalar(times)
 
-    def substring_test_extent(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
+    def contained(self, _args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a test whether one string contains another, which is compared at each position."""
-        self.evaluation_cost_ns += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
+        self.nanoseconds += given[0].total * (_READ_TEXT + given[1].size // _NEEDLE)
         return _scalar(times)
 
     def match(self, args: tuple[Node, ...], given: list[Extent], times: int) -> Extent:
         """Return the extent of a pattern match. A pattern from a record has no known bound."""
         pattern = args[1]
         if not isinstance(pattern, Constant) or pattern.text is None:
-            raise CostBoundUnknown
+            raise CostUnknown
         instructions = self._programs[pattern.text]
-        self.evaluation_cost_ns += (_PATTERN + _PATTERN_INSTRUCTION * instructions) * times
-        self.evaluation_cost_ns += (_MATCH + _MATCH_INSTRUCTION * instructions) * given[0].total
+        self.nanoseconds += (_PATTERN + _PATTERN_INSTRUCTION * instructions) * times
+        self.nanoseconds += (_MATCH + _MATCH_INSTRUCTION * instructions) * given[0].total
         return _scalar(times)
 
     def _loop(self, loop: Loop, times: int, scope: Mapping[str, Extent]) -> Extent:
         over = self.extent(loop.over, times, scope)
         each = min(over.items, MOST_ITERATIONS)
         rounds = min(times * each, MOST_ITERATIONS)
-        inner = {name: extent.extent_in_loop(rounds, each) for name, extent in scope.items()}
+        inner = {name: extent.within(rounds, each) for name, extent in scope.items()}
         inner |= dict.fromkeys(loop.names, over)
         inner[loop.gathered] = Extent(0, 0, 0)
-        self.evaluation_cost_ns += _ITERATION * rounds
+        self.nanoseconds += _ITERATION * rounds
         self.extent(loop.initial, times, scope)
         self.extent(loop.condition, rounds, inner)
         step = self.extent(loop.step, rounds, inner)
         gathered = _scalar(times)
         if isinstance(loop.initial, ListOf):  # map, or filter
-            self.evaluation_cost_ns += _COPY * rounds * (each + 1) // 2
+            self.nanoseconds += _COPY * rounds * (each + 1) // 2
             gathered = Extent(max(each, step.items), min(each * step.size, step.total) + 1, step.total + times)
         return self.extent(loop.result, times, {**scope, loop.gathered: gathered})
 
@@ -202,16 +202,16 @@ def _same(functions: str, charge: _Charge) -> dict[str, _Charge]:
 
 _CHARGES: dict[str, _Charge] = {
     **_same("_&&_ _||_ !_ -_ _-_ _*_ _/_ _%_ type @not_strictly_false", _CostEstimate.scalar_extent),
-    **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _CostEstimate.comparison_extent),
-    **_same("bool int uint double string bytes timestamp duration", _CostEstimate.conversion_extent),
-    **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _CostEstimate.time_part_extent),
-    **_same("getHours getMinutes getSeconds getMilliseconds", _CostEstimate.time_part_extent),
-    **_same("startsWith endsWith", _CostEstimate.prefix_test_extent),
-    "_?_:_": _CostEstimate.conditional_extent,
+    **_same("_==_ _!=_ _<_ _<=_ _>_ _>=_", _CostEstimate.comparison),
+    **_same("bool int uint double string bytes timestamp duration", _CostEstimate.conversion),
+    **_same("getFullYear getMonth getDate getDayOfMonth getDayOfWeek getDayOfYear", _CostEstimate.part_of_time),
+    **_same("getHours getMinutes getSeconds getMilliseconds", _CostEstimate.part_of_time),
+    **_same("startsWith endsWith", _CostEstimate.beginning),
+    "_?_:_": _CostEstimate.conditional,
     "_[_]": _CostEstimate.item,
     "_+_": _CostEstimate.concatenation_extent,
-    "@in": _CostEstimate.membership_extent,
-    "contains": _CostEstimate.substring_test_extent,
+    "@in": _CostEstimate.membership,
+    "contains": _CostEstimate.contained,
     "dyn": _CostEstimate.argument_extent,
     "matches": _CostEstimate.match,
     "size": _CostEstimate.size,

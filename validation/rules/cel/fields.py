@@ -12,17 +12,12 @@ things are the same in all of them:
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
 
-from sluicegate.validation.rules.cel.cost import CostBoundUnknown, evaluation_cost_ns
+from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.rule import shortened_expression
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, name_of
 from sluicegate.validation.rules.cel.steps import EVALUATION, STEP
-from sluicegate.validation.rules.cel.variables import (
-    NotOfSchema,
-    ValueUnreadable,
-    string_with_readable_zero_bytes,
-    time_of,
-)
+from sluicegate.validation.rules.cel.variables import NotOfSchema, ValueUnreadable, complete_text, time_of
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, RuledRecord, SchemaError
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, FieldTags
@@ -89,18 +84,18 @@ class FieldVisit:
         if found is None:
             if len(self._places) >= _MOST_PLACES:  # recursive JSON Schemas have unlimited names
                 self._places.clear()
-            tags = inline_tags() | self._tags.metadata_tags_of(full_name)
+            tags = inline_tags() | self._tags.tags_of(full_name)
             found = self._places[full_name] = SchemaField(full_name, name, tags)
         return found
 
-    def applies_to_field(self, field: SchemaField) -> bool:
+    def applies_to(self, field: SchemaField) -> bool:
         """Return whether the condition applies to a field."""
         return not self._wanted or not self._wanted.isdisjoint(field.tags)
 
     def value(self, field: SchemaField | None, type_name: str, value: Any, message: Callable[[], Any]) -> object:
         """Return the expression's result for a primitive value, or the value if the condition does not apply."""
         self.step()
-        if field is None or not self.applies_to_field(field) or self._is_changed(field):
+        if field is None or not self.applies_to(field) or self._is_changed(field):
             return value
         self.evaluations += 1
         return self._evaluate(field, type_name, value, message)
@@ -109,7 +104,7 @@ class FieldVisit:
         """Raise ConditionNotMet if a field, or the expression's result for it, is false."""
         if found is not False or self._is_changed(field):
             return
-        if self.applies_to_field(field):
+        if self.applies_to(field):
             raise ConditionNotMet(f"not true of the field {field.full_name}")
         raise ConditionNotMet(
             f"the field {field.full_name} is false, and Confluent's serializers also reject false fields that the "
@@ -124,7 +119,7 @@ class FieldVisit:
 class FieldValues(Protocol):
     """A visitor of the fields in one schema's values."""
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression over a field. Raises ExpressionUnusable."""
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
@@ -137,13 +132,13 @@ class FieldValues(Protocol):
         """Visit all fields. Raises NotOfSchema, ValueUnreadable, and the errors of the visit."""
 
 
-class RequireFieldCondition(SimpleRule):
+class TrueOfFields(SimpleRule):
     """A rule that requires a condition to be true for all fields of a value (`ExpressionOfSchema`)."""
 
     def __init__(self, condition: SchemaCondition, values: FieldValues, now: Clock) -> None:
         """Compile the expression. Raises ExpressionUnusable."""
         self._now = now
-        found = values.compile_cel_expression(condition.expression)
+        found = values.compiled(condition.expression)
         self._values = values
         self._program = found.program
         self._tree, self._programs, self._names = found.tree, found.programs, found.names
@@ -168,8 +163,8 @@ class RequireFieldCondition(SimpleRule):
         texts = dict.fromkeys(("fullName", "name", "typeName"), (0, 1000))
         extents = {"value": (items, size), "message": (items, size), "tags": (100, 10_000), **texts}
         try:
-            each = EVALUATION + evaluation_cost_ns(self._tree, extents, self._programs)
-        except CostBoundUnknown:
+            each = EVALUATION + nanoseconds(self._tree, extents, self._programs)
+        except CostUnknown:
             return UNBOUNDED
         if "message" in self._names:
             each += reading
@@ -215,7 +210,7 @@ class RequireFieldCondition(SimpleRule):
             elif name == "now":
                 seen[name] = time_of(self._now)
             else:
-                seen[name] = string_with_readable_zero_bytes(field.full_name if name == "fullName" else field.name)
+                seen[name] = complete_text(field.full_name if name == "fullName" else field.name)
         try:
             result = self._program.eval(data=seen)
             error = str(result.value()) if name_of(result.type()) == "error" else None

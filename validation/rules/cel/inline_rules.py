@@ -6,7 +6,7 @@ In each schema language, Confluent's clients visit different fields, so each lan
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
-from sluicegate.validation.rules.cel.cost import CostBoundUnknown, evaluation_cost_ns
+from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.error_text import readable_error
 from sluicegate.validation.rules.cel.fields import ConditionNotMet, TooManyFields
 from sluicegate.validation.rules.cel.rule import shortened_expression
@@ -14,7 +14,7 @@ from sluicegate.validation.rules.cel.runtime import (
     TEXT_OR_TRUTH,
     CompiledExpression,
     ExpressionUnusable,
-    compile_cel_expression,
+    compiled,
     inline_environment,
     name_of,
 )
@@ -91,7 +91,7 @@ class InlinePrograms:
         if self._compiled_count >= _MOST_RULES:
             return f"is not evaluated: at most {_MOST_RULES} different rules of a schema are evaluated"
         try:
-            found = compile_cel_expression(text, environment, TEXT_OR_TRUTH)
+            found = compiled(text, environment, TEXT_OR_TRUTH)
         except ExpressionUnusable as error:
             return f"cannot be compiled: {error}"
         self._compiled_count += 1
@@ -110,7 +110,7 @@ class InlinePrograms:
         return list(dict.fromkeys((name, why) for name, why in found if isinstance(why, str)))
 
 
-class RequireInlineRules(SimpleRule):
+class MeetsInlineRules(SimpleRule):
     """A rule that requires a value to follow the rules inside its schema (`ExpressionOfSchema`)."""
 
     def __init__(self, programs: InlinePrograms, values: RuledValues, now: Clock) -> None:
@@ -142,8 +142,8 @@ class RequireInlineRules(SimpleRule):
             if isinstance(program, str):
                 continue
             try:
-                evaluation = evaluation_cost_ns(program.tree, {"this": (items, size)}, program.programs)
-            except CostBoundUnknown:
+                evaluation = nanoseconds(program.tree, {"this": (items, size)}, program.programs)
+            except CostUnknown:
                 return UNBOUNDED
             most += times * (EVALUATION + reading + evaluation)
         return min(UNBOUNDED, most // STEP + 1)

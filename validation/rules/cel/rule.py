@@ -12,23 +12,17 @@ from functools import partial
 from typing import Any, Final
 
 from sluicegate.validation.rules.cel.error_text import readable_error
-from sluicegate.validation.rules.cel.runtime import (
-    ExpressionUnusable,
-    ValueReader,
-    compile_cel_expression,
-    name_of,
-    runtime,
-)
+from sluicegate.validation.rules.cel.runtime import ExpressionUnusable, ValueReader, compiled, name_of, runtime
 from sluicegate.validation.rules.cel.steps import ExpressionSteps
 from sluicegate.validation.rules.cel.tree import keys_of
 from sluicegate.validation.rules.cel.variables import (
     NotOfSchema,
     ValueUnreadable,
-    client_variables,
-    json_value_or_bytes,
-    last_header_values,
-    text_or_bytes,
+    client_of,
+    headers_of,
+    text_of,
     time_of,
+    value_of,
 )
 from sluicegate.validation.rules.rule import INLINE_STEPS, Client, Outage, Part, RuledRecord
 from sluicegate.validation.rules.schemas.conditions import Clock
@@ -38,7 +32,7 @@ _MOST_SHOWN = 200
 _NEEDS: Final = {"key": Part.KEY, "value": Part.VALUE, "message": Part.VALUE, "headers": Part.HEADERS}
 
 
-class RequireTrueExpression(SimpleRule):
+class IsTrue(SimpleRule):
     """A rule that requires `expression` to be true. It is not true if data are missing or have an unusable type."""
 
     is_slow = True
@@ -48,7 +42,7 @@ class RequireTrueExpression(SimpleRule):
 
         `values` reads the value; None means that the value is JSON. Raises ExpressionUnusable.
         """
-        found = compile_cel_expression(expression) if values is None else values.compile_cel_expression(expression)
+        found = compiled(expression) if values is None else values.compiled(expression)
         self._evaluate = found.program.eval
         self._is_always_bool = found.is_always_bool
         self._names = found.names
@@ -56,7 +50,7 @@ class RequireTrueExpression(SimpleRule):
         self._plan()
         loads = runtime().loads
         self._reads_json = values is None
-        self._value_of = partial(json_value_or_bytes, loads=loads) if values is None else values.read
+        self._value_of = partial(value_of, loads=loads) if values is None else values.read
         self._shown = shortened_expression(expression)
         self.parts = Part.NONE
         keys = keys_of(found.tree, "headers")
@@ -67,7 +61,7 @@ class RequireTrueExpression(SimpleRule):
     def _plan(self) -> None:
         """Evaluate once, because the runtime does its planning in the first evaluation. Raises ExpressionUnusable."""
         nothing = RuledRecord("", 0, 0, 0, None, None, (), Client(""))
-        if self._steps.steps_for_record(nothing) > INLINE_STEPS:
+        if self._steps.steps_for(nothing) > INLINE_STEPS:
             return
         try:
             self._evaluate(data={})
@@ -76,7 +70,7 @@ class RequireTrueExpression(SimpleRule):
 
     def fault(self, record: RuledRecord) -> str | None:
         """Return a record's fault, or None. Raises Outage if memory is too low even for a cheap evaluation."""
-        steps = self._steps.steps_for_record(record)
+        steps = self._steps.steps_for(record)
         record.budget.spend(steps)
         try:
             result = self._evaluate(data=self._seen(record))
@@ -119,15 +113,15 @@ class RequireTrueExpression(SimpleRule):
         if name in ("value", "message"):
             return None if record.value is None else self._value_of(record.value)
         if name == "key":
-            return text_or_bytes(record.key)
+            return text_of(record.key)
         if name == "headers":
-            return last_header_values(record.headers)
+            return headers_of(record.headers)
         if name == "client":
-            return client_variables(record.client)
+            return client_of(record.client)
         return getattr(record, name)
 
 
-class RequireRegistryCondition(RequireTrueExpression):
+class MeetsCondition(IsTrue):
     """A registry's condition. `now` is the clock for the variable of that name.
 
     Like Confluent's Python client, it treats an empty value, 0 and null as false, and other values as true.

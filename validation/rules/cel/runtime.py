@@ -15,9 +15,9 @@ from sluicegate.validation.rules.cel.tree import (
     Name,
     Node,
     Select,
-    free_variables_of,
-    parse_expression_tree,
     parts_of,
+    tree_of,
+    variables_of,
 )
 from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.rule import RuleUnusable
@@ -75,7 +75,7 @@ class Dialect(Enum):
 class ValueReader(Protocol):
     """A reader of one schema's values for expressions."""
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         """Compile an expression and check it against the schema. Raises ExpressionUnusable."""
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
@@ -114,7 +114,7 @@ def runtime() -> CelRuntime:
     return CelRuntime(cel.NewEnv(variables=variables), frozenset(variables), loads)
 
 
-def environment_for_protobuf(pool: Any, value_type: str) -> TypedEnvironment:
+def environment_for(pool: Any, value_type: str) -> TypedEnvironment:
     """Return an environment in which `value` is a Protobuf message of `pool`. Raises ExpressionUnusable."""
     names = runtime().names
     cel = import_module("cel_expr_python.cel")
@@ -165,7 +165,7 @@ def _variables(types: Any, of_value: Any) -> dict[str, Any]:
     }
 
 
-def compile_cel_expression(
+def compiled(
     expression: str, typed: TypedEnvironment | None = None, gives: frozenset[str] | None = _TRUE_OR_FALSE
 ) -> CompiledExpression:
     """Compile and check an expression: syntax, names, functions and types.
@@ -183,8 +183,8 @@ def compile_cel_expression(
     kind = name_of(program.return_type())
     if gives is not None and kind not in gives:
         raise ExpressionUnusable(f"the expression returns {kind} instead of true or false")
-    tree = parse_expression_tree(program.serialize())
-    used = list(free_variables_of(tree))
+    tree = tree_of(program.serialize())
+    used = list(variables_of(tree))
     for field in _fields_of(used, "client"):
         if field not in CLIENT_FIELDS:
             raise ExpressionUnusable(f"client has no {field}; it has {', '.join(CLIENT_FIELDS)}")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from sluicegate.validation.rules.cel.cost import CostBoundUnknown, evaluation_cost_ns
+from sluicegate.validation.rules.cel.cost import CostUnknown, nanoseconds
 from sluicegate.validation.rules.cel.runtime import CompiledExpression, ValueReader
 from sluicegate.validation.rules.cel.variables import CLIENT_FIELDS
 from sluicegate.validation.rules.json.count import JsonCount
@@ -37,7 +37,7 @@ class ExpressionSteps:
         self._by_size: dict[tuple[int, int], int] = {}
         self._by_extent: dict[tuple[int, ...], int] = {}
 
-    def steps_for_record(self, record: RuledRecord) -> int:
+    def steps_for(self, record: RuledRecord) -> int:
         """Return an upper bound of the steps for this record."""
         value = record.value if "value" in self._names or "message" in self._names else None
         size = 0 if value is None else len(value)
@@ -93,8 +93,8 @@ class ExpressionSteps:
         }
         reading += texts * _TEXT + others * _BYTE
         try:
-            evaluating = evaluation_cost_ns(self._tree, extents, self._programs)
-        except CostBoundUnknown:
+            evaluating = nanoseconds(self._tree, extents, self._programs)
+        except CostUnknown:
             return UNBOUNDED
         return min(UNBOUNDED, (EVALUATION + reading + evaluating) // STEP + 1)
 

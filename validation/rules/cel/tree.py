@@ -79,12 +79,12 @@ class Loop:
 Node = Constant | Name | Select | Call | ListOf | MapOf | Loop
 
 
-def parse_expression_tree(serialized: bytes) -> Node:
+def tree_of(serialized: bytes) -> Node:
     """Return the tree from `Expression.serialize()`. Raises ValueError for other bytes."""
     return _node(_one(_one(serialized, _ANY_VALUE), _CHECKED_EXPR))
 
 
-def free_variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Name | Select]:
+def variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterator[Name | Select]:
     """Yield the free variables, each as the Select of its field if it has one."""
     match node:
         case Name(name):
@@ -94,16 +94,16 @@ def free_variables_of(node: Node, bound: frozenset[str] = frozenset()) -> Iterat
             if name not in bound:
                 yield node
         case Select(operand):
-            yield from free_variables_of(operand, bound)
+            yield from variables_of(operand, bound)
         case Loop():
-            yield from free_variables_of(node.over, bound)
-            yield from free_variables_of(node.initial, bound)
+            yield from variables_of(node.over, bound)
+            yield from variables_of(node.initial, bound)
             inner = bound | {node.gathered, *node.names}
             for part in (node.condition, node.step, node.result):
-                yield from free_variables_of(part, inner)
+                yield from variables_of(part, inner)
         case _:
             for part in parts_of(node):
-                yield from free_variables_of(part, bound)
+                yield from variables_of(part, bound)
 
 
 def keys_of(node: Node, variable: str) -> frozenset[str] | None:

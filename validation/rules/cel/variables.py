@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from sluicegate.validation.rules.json.plan import is_ordinary_json
-from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_kind, first_json_fault
+from sluicegate.validation.rules.json.text import WELL_FORMED, JsonFault, fault_in, fault_kind
 from sluicegate.validation.rules.rule import Client, Header
 from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.schemas.wire_format import data_after_id, has_schema_id
@@ -41,7 +41,7 @@ class _StringValue:
     full_name = "google.protobuf.StringValue"
 
 
-class StringWithZeroByte(str):
+class TextWithZero(str):
     """A string with a zero byte. Its message type and wire format let the runtime read it completely."""
 
     __slots__ = ()
@@ -65,36 +65,33 @@ def time_of(now: Clock) -> Any:
     return import_module("google.protobuf.timestamp_pb2").Timestamp(seconds=seconds, nanos=nanos)
 
 
-def text_or_bytes(data: bytes | None) -> str | bytearray | None:
+def text_of(data: bytes | None) -> str | bytearray | None:
     """Return a key or a header value as a string, or as bytes if it is not UTF-8."""
     if data is None:
         return None
     try:
-        return string_with_readable_zero_bytes(data.decode())
+        return complete_text(data.decode())
     except UnicodeDecodeError:
         return bytearray(data)
 
 
-def last_header_values(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]:
+def headers_of(headers: tuple[Header, ...]) -> dict[str, str | bytearray | None]:
     """Return the last value of each name. Omits names that are not UTF-8, because no expression can contain them."""
     seen: dict[str, str | bytearray | None] = {}
     for name, value in headers:
-        text = text_or_bytes(name)
+        text = text_of(name)
         if isinstance(text, str):
-            seen[text] = text_or_bytes(value)
+            seen[text] = text_of(value)
     return seen
 
 
-def client_variables(client: Client) -> dict[str, str | None]:
+def client_of(client: Client) -> dict[str, str | None]:
     """Return what is known about a client, by the names in expressions."""
     known = {name: getattr(client, attribute) for name, attribute in CLIENT_FIELDS.items()}
-    return {
-        name: None if text is None else string_with_readable_zero_bytes(_encodable(text))
-        for name, text in known.items()
-    }
+    return {name: None if text is None else complete_text(_encodable(text)) for name, text in known.items()}
 
 
-def json_value_or_bytes(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
+def value_of(value: bytes | None, loads: Callable[[bytes], Any]) -> Any:
     """Return a value's parsed JSON, or the bytes if it is not JSON. Raises ValueUnreadable.
 
     A schema id before the JSON is skipped. `loads` is orjson's function. An integer becomes an int. A number beyond 64
@@ -104,7 +101,7 @@ def json_value_or_bytes(value: bytes | None, loads: Callable[[bytes], Any]) -> A
         return None
     text = data_after_id(value) if has_schema_id(value) else value  # no JSON begins with a zero byte
     if not is_ordinary_json(text, MAX_DEPTH):
-        fault = first_json_fault(text, MAX_DEPTH)
+        fault = fault_in(text, MAX_DEPTH)
         if fault != WELL_FORMED and fault_kind(fault) == JsonFault.TOO_DEEP:
             raise ValueUnreadable(f"JSON nested more than {MAX_DEPTH} levels deep")
         if fault != WELL_FORMED:
@@ -113,7 +110,7 @@ def json_value_or_bytes(value: bytes | None, loads: Callable[[bytes], Any]) -> A
         said = loads(text)
     except ValueError:
         raise ValueUnreadable("JSON with a number outside the range of a double, or with a lone surrogate") from None
-    return json_with_readable_zero_bytes(said) if rb"\u0000" in text else said
+    return complete_texts_in(said) if rb"\u0000" in text else said
 
 
 def _encodable(text: str) -> str:
@@ -121,19 +118,17 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def string_with_readable_zero_bytes(text: str) -> str:
+def complete_text(text: str) -> str:
     """Return a string that the runtime reads completely, even after a zero byte."""
-    return StringWithZeroByte(text) if "\0" in text else text
+    return TextWithZero(text) if "\0" in text else text
 
 
-def json_with_readable_zero_bytes(said: Any) -> Any:
+def complete_texts_in(said: Any) -> Any:
     """Return a JSON value with strings that the runtime reads completely."""
     if isinstance(said, str):
-        return string_with_readable_zero_bytes(said)
+        return complete_text(said)
     if isinstance(said, list):
-        return [json_with_readable_zero_bytes(item) for item in said]
+        return [complete_texts_in(item) for item in said]
     if isinstance(said, dict):
-        return {
-            string_with_readable_zero_bytes(name): json_with_readable_zero_bytes(item) for name, item in said.items()
-        }
+        return {complete_text(name): complete_texts_in(item) for name, item in said.items()}
     return said

@@ -16,12 +16,12 @@ from sluicegate.validation.rules.cel.runtime import (
     ANY_TYPE,
     CompiledExpression,
     ExpressionUnusable,
-    compile_cel_expression,
+    compiled,
     field_environment,
 )
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
-from sluicegate.validation.rules.cel.variables import NotOfSchema, StringWithZeroByte, json_value_or_bytes
-from sluicegate.validation.rules.json.graph import AmbiguousReference, Documents
+from sluicegate.validation.rules.cel.variables import NotOfSchema, TextWithZero, value_of
+from sluicegate.validation.rules.json.graph import Documents, Unclear
 from sluicegate.validation.rules.rule import UNBOUNDED, SchemaError
 from sluicegate.validation.rules.schemas.field_tags import TAGS, inline_tags
 
@@ -48,13 +48,13 @@ class JsonFields:
         self._schema = schema
         try:
             self._documents = Documents(schema, references)
-        except AmbiguousReference:
+        except Unclear:
             raise ExpressionUnusable(NOT_FOLLOWED) from None
         self._loads = import_module("orjson").loads
         self._alternatives = Alternatives(schema, references, validator_for)
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
-        return compile_cel_expression(expression, field_environment(), ANY_TYPE)
+    def compiled(self, expression: str) -> CompiledExpression:
+        return compiled(expression, field_environment(), ANY_TYPE)
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size = len(data)
@@ -63,12 +63,12 @@ class JsonFields:
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the named properties of all objects. Raises SchemaError if the schema cannot be followed."""
-        value = json_value_or_bytes(data, self._loads)
+        value = value_of(data, self._loads)
         if isinstance(value, bytearray):  # not JSON
             raise NotOfSchema
         try:
             _Walk(self._documents, self._alternatives, visit).value(self._schema, "", value, "$", None, None)
-        except AmbiguousReference:
+        except Unclear:
             raise SchemaError(NOT_FOLLOWED) from None
 
 
@@ -100,7 +100,7 @@ class _Walk:
         kind = kind or schema.get("type")
         place = (path, field, message)
         if isinstance(kind, list):
-            chosen = self._alternatives.first_matching_type(schema, kind, value)
+            chosen = self._alternatives.type_of(schema, kind, value)
             if chosen is not None:
                 return self.value(schema, document, value, path, field, message, chosen)
         if any(schema.get(keyword) is not None for keyword in _COMBINING):
@@ -168,7 +168,7 @@ class Alternatives:
         for name, document in self._documents.items():
             self._index(document, f"{name}#")
 
-    def first_matching_type(self, schema: dict[str, Any], types: list[Any], value: Any) -> str | None:
+    def type_of(self, schema: dict[str, Any], types: list[Any], value: Any) -> str | None:
         """Return the first type with which a value is valid against its schema."""
         for each in types:
             if isinstance(each, str) and (
@@ -235,7 +235,7 @@ def _escaped(key: object) -> str:
 
 def _bare(value: Any) -> Any:
     """Return a value with plain strings, because jsonschema-rs does not accept subclasses."""
-    if isinstance(value, StringWithZeroByte):
+    if isinstance(value, TextWithZero):
         return str.__str__(value)
     if isinstance(value, dict):
         return {_bare(name): _bare(each) for name, each in value.items()}

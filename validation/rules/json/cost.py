@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any, Final
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.json.count import DEEPEST, weighted_json_size
-from sluicegate.validation.rules.json.graph import AmbiguousReference, SchemaNode, build_schema_graph
+from sluicegate.validation.rules.json.count import DEEPEST, weighted_sum
+from sluicegate.validation.rules.json.graph import SchemaNode, Unclear, schema_graph
 from sluicegate.validation.rules.json.keywords import NONE, Cost, KeywordCosts, keyword_costs
 from sluicegate.validation.rules.json.levels import (
     ENDLESS,
@@ -60,10 +60,10 @@ class JsonSchemaCost:
         self._period = self._explanation_period = 1
         self._error_size = 0.0
         try:
-            places = build_schema_graph(schema, references).places
+            places = schema_graph(schema, references).places
             if places:
                 self._compute(places)
-        except (AmbiguousReference, ValueError, RecursionError, TypeError, AttributeError):
+        except (Unclear, ValueError, RecursionError, TypeError, AttributeError):
             self.is_known = False
         reading = Cost(_READ_ITEM, 0, _READ_UNIT)
         verdict = _weights([cost.plus(reading) for cost in self._verdict], self._period)
@@ -79,7 +79,7 @@ class JsonSchemaCost:
         size = len(text) + _PHANTOM_BYTES
         if (steps := size * self._of_byte) <= _FEW or size * _READ_BYTE > INLINE_STEPS:
             return _whole(steps)
-        weight = weighted_json_size(text, self._verdict_weights, _READ_CONTAINER, _READ_KEY)
+        weight = weighted_sum(text, self._verdict_weights, _READ_CONTAINER, _READ_KEY)
         return _whole(_FIXED + size * _READ_BYTE + weight)
 
     def explanation_steps(self, text: bytes) -> int:
@@ -88,7 +88,7 @@ class JsonSchemaCost:
             return UNBOUNDED
         first = _FIRST_ERROR + self._error_size + _COPIES * _READ_BYTE * len(text)
         weights = self._explanation_weights
-        return _whole(first + weighted_json_size(text, weights, _COPIES * _READ_CONTAINER, _COPIES * _READ_KEY))
+        return _whole(first + weighted_sum(text, weights, _COPIES * _READ_CONTAINER, _COPIES * _READ_KEY))
 
     def _of_any_byte(self) -> float:
         most = NONE
@@ -180,7 +180,7 @@ def _children_first(places: tuple[SchemaNode, ...]) -> list[int]:
                 for group in places[at].in_place:
                     for below in group:
                         if state[below] == 1:
-                            raise AmbiguousReference
+                            raise Unclear
                         if state[below] == 0:
                             waiting.append(below)
             else:

@@ -25,7 +25,7 @@ cdef class JsonCount:
     cdef int _count(self, const unsigned char* data, int64_t end) except -1
 
 
-cpdef double weighted_json_size(bytes text, double[::1] weights, double of_container, double of_key) except? -1
+cpdef double weighted_sum(bytes text, double[::1] weights, double of_container, double of_key) except? -1
 
 @cython.locals(
     at=int64_t, begin=int64_t, depth=int64_t, level=int64_t, before=uint8_t, byte=uint8_t, in_number=bint,

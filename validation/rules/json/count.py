@@ -65,7 +65,7 @@ class JsonCount:
                     depth -= 1
 
 
-def weighted_json_size(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
+def weighted_sum(text: bytes, weights: "array[float]", of_container: float, of_key: float) -> float:
     """Return the weighted sum of containers, keys, items, string bytes and numbers. Weights depend on the depth.
 
     `weights` contains three numbers per depth: per item, per byte of a string, and per unit of a number. The last three

@@ -46,7 +46,7 @@ class SeparatePatterns:
     def __init__(self) -> None:
         self._patterns: dict[str, Any] = {}
 
-    def reference_to_pattern(self, pattern: str) -> dict[str, str]:
+    def referring(self, pattern: str) -> dict[str, str]:
         """Return a schema that refers to a pattern."""
         key = str(len(self._patterns))
         self._patterns[key] = {"pattern": pattern}
@@ -58,7 +58,7 @@ class SeparatePatterns:
         return {self.name: document} if self._patterns else {}
 
 
-def translate_schema(schema: Any, formats: Formats = Formats.ASSERT, patterns: SeparatePatterns | None = None) -> Any:
+def translated(schema: Any, formats: Formats = Formats.ASSERT, patterns: SeparatePatterns | None = None) -> Any:
     """Return a schema that jsonschema-rs can probably read. Does not modify the input.
 
     Moves patterns to `patterns`, if it is given. Raises RecursionError.
@@ -116,7 +116,7 @@ class _Dialect:
         _with_names(made)
         pattern = made.get("pattern")
         if self._patterns is not None and isinstance(pattern, str) and _INTERSECTION not in pattern:
-            made["allOf"] = [*made.get("allOf", ()), self._patterns.reference_to_pattern(made.pop("pattern"))]
+            made["allOf"] = [*made.get("allOf", ()), self._patterns.referring(made.pop("pattern"))]
         return made
 
     def _value(self, keyword: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ wrote.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sluicegate.validation.rules.json.wanted import allowed_names, keyword_requirement_phrase, schema_value_text
+from sluicegate.validation.rules.json.wanted import allowed_names, schema_value_text, wanted_phrase
 
 _TYPES: Final = (
     (bool, "boolean"),
@@ -45,7 +45,7 @@ class ErrorTexts:
 
     def _keyword(self, error: Any, depth: int) -> str:
         kind, name = error.kind, str(error.kind.name)
-        phrase = keyword_requirement_phrase(name, getattr(kind, "value", None))
+        phrase = wanted_phrase(name, getattr(kind, "value", None))
         if phrase is not None:
             return f"{name} ({phrase}{self._described(error) if name == 'pattern' else ''})"
         if name == "type":

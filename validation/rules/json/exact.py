@@ -24,10 +24,10 @@ def exact_value(text: bytes) -> Any:
 
     Raises RecursionError at about a thousand levels.
     """
-    return json.loads(replace_surrogate_halves(text).decode(), parse_int=exact_number, parse_float=exact_number)
+    return json.loads(without_surrogate_halves(text).decode(), parse_int=exact_number, parse_float=exact_number)
 
 
-def replace_surrogate_halves(text: bytes) -> bytes:
+def without_surrogate_halves(text: bytes) -> bytes:
     """Replace each half of a surrogate pair with its own private-use character, because UTF-8 cannot encode halves."""
     return _ESCAPE.sub(_replaced, text)
 

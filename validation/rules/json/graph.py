@@ -25,7 +25,7 @@ _MOST_PLACES = 100_000
 _MOST_DEEP = 2_000
 
 
-class AmbiguousReference(Exception):
+class Unclear(Exception):
     """Raised if a reference is ambiguous, or its target cannot be found."""
 
 
@@ -57,7 +57,7 @@ class SchemaGraph:
     places: tuple[SchemaNode, ...]
 
 
-def build_schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
+def schema_graph(root: Any, references: Mapping[str, Any]) -> SchemaGraph:
     """Return the graph. `references` contains the other schemas, by the names that the root uses. Raises Unclear."""
     return SchemaGraph(tuple(_Reader(root, references).read()))
 
@@ -87,7 +87,7 @@ class _Reader:
         at = self._known.get(id(schema))
         if at is None:
             if len(self._places) == _MOST_PLACES:
-                raise AmbiguousReference
+                raise Unclear
             at = self._known[id(schema)] = len(self._places)
             self._places.append(SchemaNode(schema))
             self._waiting.append((at, document))
@@ -102,10 +102,7 @@ class _Reader:
             return [at for one in found if (at := self._place(one, document)) is not None]
 
         place.in_place += [(at,) for at in indexes_of_nodes(_same(schema))]
-        place.in_place += [
-            tuple(indexes_of_nodes(iter(found)))
-            for found in self._documents.dynamic_reference_targets(schema, document)
-        ]
+        place.in_place += [tuple(indexes_of_nodes(iter(found))) for found in self._documents.referred(schema, document)]
         if isinstance(schema.get("$ref"), str):
             target, its_document = self._documents.target(schema["$ref"], document)
             at = self._place(target, its_document)
@@ -134,7 +131,7 @@ class Documents:
         for name, document in self._documents.items():
             self._index(name, document)
 
-    def dynamic_reference_targets(self, schema: Schema, document: str) -> Iterator[list[Schema]]:
+    def referred(self, schema: Schema, document: str) -> Iterator[list[Schema]]:
         """Yield the possible schemas of each dynamic reference."""
         dynamic = schema.get("$dynamicRef")
         if isinstance(dynamic, str):
@@ -147,7 +144,7 @@ class Documents:
     def target(self, reference: str, document: str) -> tuple[Any, str]:
         """Return the schema that a reference points to, and the name of its document."""
         if self._has_inner_ids:
-            raise AmbiguousReference
+            raise Unclear
         name, _, fragment = reference.partition("#")
         found = document if not name else self._document(urljoin(self._bases[document], name), name)
         if not fragment:
@@ -156,19 +153,19 @@ class Documents:
             return _at(self._documents[found], unquote(fragment)), found
         anchored = self._anchors.get((found, fragment), [])
         if len(anchored) != 1:
-            raise AmbiguousReference
+            raise Unclear
         return anchored[0], found
 
     def _document(self, uri: str, name: str) -> str:
         if "json-schema.org" in uri:
-            raise AmbiguousReference
+            raise Unclear
         found = {
             one
             for one, base in self._bases.items()
             if base in (uri, name) or (one and (one in (name, uri) or uri.endswith("/" + one)))
         }
         if len(found) != 1:
-            raise AmbiguousReference
+            raise Unclear
         return found.pop()
 
     def _index(self, name: str, document: Any) -> None:
@@ -177,7 +174,7 @@ class Documents:
         while waiting:
             part, depth = waiting.pop()
             if depth > _MOST_DEEP:
-                raise AmbiguousReference
+                raise Unclear
             if isinstance(part, dict):
                 if depth and (isinstance(part.get("$id"), str) or (is_old and isinstance(part.get("id"), str))):
                     self._has_inner_ids = True
@@ -208,7 +205,7 @@ def _at(document: Any, pointer: str) -> Any:
         elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
             found = found[int(key)]
         else:
-            raise AmbiguousReference
+            raise Unclear
     return found
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.cel.steps import DENSEST_BYTE
-from sluicegate.validation.rules.cel.variables import NotOfSchema, json_value_or_bytes
+from sluicegate.validation.rules.cel.variables import NotOfSchema, value_of
 from sluicegate.validation.rules.json.cel_fields import NOT_FOLLOWED, Alternatives, Validator
-from sluicegate.validation.rules.json.graph import AmbiguousReference, Documents
+from sluicegate.validation.rules.json.graph import Documents, Unclear
 from sluicegate.validation.rules.rule import UNBOUNDED, SchemaError
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
@@ -38,7 +38,7 @@ class JsonRuledValues:
         self._schema = schema
         try:
             self._documents = Documents(schema, references)
-        except AmbiguousReference:
+        except Unclear:
             raise ExpressionUnusable(NOT_FOLLOWED) from None
         self._loads = import_module("orjson").loads
         self._alternatives = Alternatives(schema, references, validator_for)
@@ -50,12 +50,12 @@ class JsonRuledValues:
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:
         """Visit all objects and their named, non-null properties."""
-        value = json_value_or_bytes(data, self._loads)
+        value = value_of(data, self._loads)
         if isinstance(value, bytearray):  # not JSON
             raise NotOfSchema
         try:
             self._value(self._schema, "", value, "", visit)
-        except AmbiguousReference:
+        except Unclear:
             raise SchemaError(NOT_FOLLOWED) from None
 
     def _value(self, schema: Any, document: str, value: Any, path: str, visit: InlineVisit) -> None:
@@ -63,7 +63,7 @@ class JsonRuledValues:
             return
         visit.apply((), path, _nothing)
         types = schema.get("type")
-        if isinstance(types, list) and types and self._alternatives.first_matching_type(schema, types, value) is None:
+        if isinstance(types, list) and types and self._alternatives.type_of(schema, types, value) is None:
             return
         combined = next((each for each in ("allOf", "oneOf", "anyOf") if schema.get(each) is not None), None)
         if combined is not None:

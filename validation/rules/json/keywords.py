@@ -21,12 +21,12 @@ _STEPS_OF_STATE = 0.1
 _LEAST_STEPS = 0.1
 
 
-def pattern_steps_per_byte(pattern: str) -> float:
+def steps_of_byte(pattern: str) -> float:
     """Return an upper bound of the steps (100 ns) per byte of a string."""
-    return max(_LEAST_STEPS, estimate_pattern_states(pattern) * _STEPS_OF_STATE)
+    return max(_LEAST_STEPS, states_of(pattern) * _STEPS_OF_STATE)
 
 
-def estimate_pattern_states(pattern: str) -> int:
+def states_of(pattern: str) -> int:
     """Return an estimate of a pattern's states. It is too low by at most a constant factor."""
     outer: list[tuple[int, int]] = []  # per open group: the states before it, and the states of its last part
     states = last = 0
@@ -147,7 +147,7 @@ def keyword_costs(schema: dict[str, Any]) -> KeywordCosts:
     if any(keyword in schema for keyword in _COUNTED):
         own = own.plus(Cost(1, 0.05))
     if isinstance(schema.get("pattern"), str):
-        own = own.plus(Cost(3, pattern_steps_per_byte(schema["pattern"])))
+        own = own.plus(Cost(3, steps_of_byte(schema["pattern"])))
     if isinstance(schema.get("format"), str):
         own = own.plus(_FORMATS.get(schema["format"], _OF_FORMAT))
     if "contentEncoding" in schema or "contentMediaType" in schema:
@@ -181,7 +181,7 @@ _OF_THEIR_OWN: Final = frozenset(
 )
 
 
-def number_units_of(number: int | float) -> float:
+def units_of(number: int | float) -> float:
     """Return the units of a number in a schema, as in count.py. Raises ValueError if it is too long."""
     text = json.dumps(number)
     if len(text) > _MOST_DIGITS:
@@ -193,7 +193,7 @@ def _against(given: Any, steps: float) -> Cost:
     if isinstance(given, Decimal):
         raise ValueError
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    return Cost(1, 0, steps * (1 + number_units_of(given))) if is_number else NONE
+    return Cost(1, 0, steps * (1 + units_of(given))) if is_number else NONE
 
 
 def _of_patterns(patterns: Any) -> Cost:
@@ -203,7 +203,7 @@ def _of_patterns(patterns: Any) -> Cost:
     """
     cost = NONE
     for pattern in patterns if isinstance(patterns, dict) else ():
-        cost = cost.plus(Cost(3, 2 * pattern_steps_per_byte(pattern)))
+        cost = cost.plus(Cost(3, 2 * steps_of_byte(pattern)))
     return cost
 
 
@@ -243,7 +243,7 @@ def _size(word: Any) -> float:
         elif isinstance(part, Decimal):
             raise ValueError
         elif isinstance(part, int | float) and not isinstance(part, bool):
-            number_units_of(part)
+            units_of(part)
             size += _NESTED_NUMBER
     return size
 

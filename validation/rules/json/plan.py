@@ -217,7 +217,7 @@ def is_ordinary_json(text: bytes, max_depth: int) -> bool:
     return HAS_NATIVE and native_json.is_ordinary(text, max_depth)
 
 
-def compile_plan_check(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
+def check_of_plan(plan: JsonSchemaPlan | None) -> Callable[[bytes], bool]:
     """Return a function that checks whether bytes are plainly valid for the plan. Its result False means fall back."""
     return native_json.OrdinaryJsonSchema(plan).takes if HAS_NATIVE and plan is not None else _fall_back
 

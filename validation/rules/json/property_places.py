@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from sluicegate.validation.rules.json.unnamed_properties import has_unnamed_property_keyword, relax_unnamed_properties
+from sluicegate.validation.rules.json.unnamed_properties import mentions_unnamed, relax_unnamed
 from sluicegate.validation.rules.schemas.changed_fields import ChangeableField
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, inline_tags
 
@@ -27,7 +27,7 @@ _MOST_VISITED = 100_000
 _Property = tuple[str | None, str, dict[str, Any]]
 
 
-def changeable_properties_of(schema: Any) -> Iterator[ChangeableField]:
+def properties_of(schema: Any) -> Iterator[ChangeableField]:
     """Yield each property with its full name.
 
     Several properties may refer to the same definition. The properties in a definition therefore get full names as if
@@ -77,13 +77,13 @@ def _objects_with_paths(schema: Any) -> Iterator[tuple[dict[str, Any], str | Non
         waiting += [(each, None) for keyword in _BY_NAME for each in _dict(part.get(keyword)).values()]
 
 
-def schema_accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
+def accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> Any:
     """Return a schema in which encrypted properties only need the right type.
 
-    A change in the JSON of other data contains the name of its property (`ChangedFields.json_property_changes`).
+    A change in the JSON of other data contains the name of its property (`ChangedFields.in_json`).
     """
     found = deepcopy(schema)
-    appliers = [each.change_predicate() for each in changes]
+    appliers = [each.applies_to() for each in changes]
     places = list(_objects_with_paths(found))
     encrypted: dict[str | None, set[str]] = defaultdict(set)
     relaxed: set[int] = set()
@@ -95,10 +95,10 @@ def schema_accepting_encrypted(schema: Any, changes: Sequence[FieldChange]) -> A
                 _relax(inner, found)
                 relaxed.add(id(inner))
     names = frozenset(each.name for each in changes).union(*encrypted.values())
-    for part, path in (place for place in places if has_unnamed_property_keyword(place[0])):
+    for part, path in (place for place in places if mentions_unnamed(place[0])):
         by_tags = (name for name in names if any(applies(f"{path or _ROOT}.{name}", _NONE) for applies in appliers))
         here = encrypted[path].union(by_tags)
-        if here and relax_unnamed_properties(part, here, lambda each: _relaxed(each, found)):
+        if here and relax_unnamed(part, here, lambda each: _relaxed(each, found)):
             relaxed.add(id(part))
     if relaxed:
         _relax_around(found, relaxed)

@@ -7,7 +7,7 @@ value may match another schema than before.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sluicegate.validation.rules.json.graph import AmbiguousReference, Documents
+from sluicegate.validation.rules.json.graph import Documents, Unclear
 from sluicegate.validation.rules.schemas.inline_rules import RulePlace, inline_rules_in
 
 _ALTERNATIVES: Final = ("oneOf", "anyOf")
@@ -16,7 +16,7 @@ _Part = tuple[Any, str]
 """A part of a schema, and the name of its document."""
 
 
-def rule_places_of_json(schema: Any, references: Mapping[str, Any], changed: frozenset[str]) -> Iterator[RulePlace]:
+def places_of_json(schema: Any, references: Mapping[str, Any], changed: frozenset[str]) -> Iterator[RulePlace]:
     """Yield the parts of a schema that have rules, with `id` as their key.
 
     `changed` contains names of changed properties.
@@ -60,7 +60,7 @@ def _uncertain(schema: Any, references: Mapping[str, Any], changed: frozenset[st
             if isinstance(named, dict):
                 inner = [(each, document) for name, each in named.items() if name in changed]
                 found |= {id(each) for each, _ in reach.of(inner)}
-    except AmbiguousReference:
+    except Unclear:
         return None
     return frozenset(found)
 

@@ -9,35 +9,35 @@ from itertools import chain
 from typing import Any, Final
 
 from sluicegate.config.values.extras import RULES_EXTRA
-from sluicegate.validation.rules.cel.bytes_values import condition_on_bytes
-from sluicegate.validation.rules.cel.fields import RequireFieldCondition
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
+from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
+from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.json_messages import JsonMessages
-from sluicegate.validation.rules.cel.rule import RequireRegistryCondition, RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.json.cel_fields import ROOT, JsonFields
 from sluicegate.validation.rules.json.cost import JsonSchemaCost
-from sluicegate.validation.rules.json.dialects import SeparatePatterns, translate_schema
+from sluicegate.validation.rules.json.dialects import SeparatePatterns, translated
 from sluicegate.validation.rules.json.draft_3 import METASCHEMA, METASCHEMA_NAME
 from sluicegate.validation.rules.json.error_text import ErrorTexts
-from sluicegate.validation.rules.json.exact import exact_number, exact_value, replace_surrogate_halves
+from sluicegate.validation.rules.json.exact import exact_number, exact_value, without_surrogate_halves
 from sluicegate.validation.rules.json.inline_rules import JsonRuledValues
-from sluicegate.validation.rules.json.plan import compile_plan_check, has_short_hash_runs, json_schema_plan
-from sluicegate.validation.rules.json.property_places import changeable_properties_of, schema_accepting_encrypted
-from sluicegate.validation.rules.json.rule_places import rule_places_of_json
-from sluicegate.validation.rules.json.text import WELL_FORMED, first_json_fault, has_unusual_json, json_fault_message
+from sluicegate.validation.rules.json.plan import check_of_plan, has_short_hash_runs, json_schema_plan
+from sluicegate.validation.rules.json.property_places import accepting_encrypted, properties_of
+from sluicegate.validation.rules.json.rule_places import places_of_json
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, is_unusual, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, JsonSchemaQuestion
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import (
     Clock,
+    NotEvaluated,
     SchemaCondition,
-    UnevaluatedCondition,
-    expression_unless_it_reads_encrypted,
-    may_read_changed_fields,
+    reads_changed,
+    unless_read,
 )
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, Formats, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.follows_as_json import RequireJsonForm, UnchangedJsonForm
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson, UnchangedJsonForm
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 
 MAX_DEPTH = 255
@@ -97,14 +97,14 @@ class JsonSchemaContent:
         self._cost = JsonSchemaCost(schema, references)
         plan = json_schema_plan(schema)
         self._plan = plan if plan is not None and has_short_hash_runs(plan) else None
-        self._follows = compile_plan_check(self._plan)
+        self._follows = check_of_plan(self._plan)
         title = schema.get("title") if isinstance(schema, dict) else None
         self._title = title if isinstance(title, str) else None
 
     def record_name(self, _data: bytes) -> str | None:
         return self._title
 
-    def content_with_format_annotations(self, budget: StepBudget) -> "JsonSchemaContent":
+    def annotating_formats(self, budget: StepBudget) -> "JsonSchemaContent":
         """Return the check with formats as annotations (`HasFormats`)."""
         if self._annotating is None:
             budget.spend(UNBOUNDED)
@@ -120,12 +120,12 @@ class JsonSchemaContent:
             budget.spend(len(data) // _BYTES_OF_STEP + 1)
             if self._follows(data):
                 return None
-        is_exact = has_unusual_json(data)
+        is_exact = is_unusual(data)
         self._spend(data, is_exact, budget)
         try:
             value = self._read(data, is_exact)
         except self._unreadable:
-            return f"is {json_fault_message(first_json_fault(data, _EXACT_DEPTH if is_exact else _READABLE_DEPTH))}"
+            return f"is {words_for(fault_in(data, _EXACT_DEPTH if is_exact else _READABLE_DEPTH))}"
         try:
             return None if self._is_valid(value) else _DOES_NOT_FOLLOW
         except ValueError:  # jsonschema-rs has no other limit
@@ -135,47 +135,43 @@ class JsonSchemaContent:
         budget.spend(UNBOUNDED if self._backtracks or is_exact else self._cost.steps(data))
 
     @property
-    def encrypted_field_names(self) -> frozenset[str]:
+    def encrypted_names(self) -> frozenset[str]:
         """Return the names of the properties that serializers encrypt."""
         return self._changed_by(self._encrypted).names
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the JSON, which has no types. Raises ExpressionUnusable."""
-        return expression_unless_it_reads_encrypted(
-            self._changed_by(self._encrypted), text, RequireTrueExpression(text)
-        )
+        return unless_read(self._changed_by(self._encrypted), text, IsTrue(text))
 
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the JSON. Raises RuleUnusable."""
         if condition.is_about_bytes:
-            return condition_on_bytes(condition, now)
+            return true_of_bytes(condition, now)
         if condition.changes:
             documents = (self.schema, *self.references.values())
-            if may_read_changed_fields(condition, chain.from_iterable(map(changeable_properties_of, documents))):
-                return UnevaluatedCondition()
-        if condition.is_evaluated_per_field:
+            if reads_changed(condition, chain.from_iterable(map(properties_of, documents))):
+                return NotEvaluated()
+        if condition.is_about_fields:
             schema, references = self._used
-            return RequireFieldCondition(condition, JsonFields(schema, references, self._validator_for), now)
-        return RequireRegistryCondition(condition.expression, JsonMessages(), now)
+            return TrueOfFields(condition, JsonFields(schema, references, self._validator_for), now)
+        return MeetsCondition(condition.expression, JsonMessages(), now)
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        placed = self.rules_with_places(changes)
+        placed = self.placed_rules(changes)
         programs = InlinePrograms(placed.evaluated)
         if not programs:
             return None
-        return RequireInlineRules(programs, JsonRuledValues(*self._used, placed, self._validator_for), now)
+        return MeetsInlineRules(programs, JsonRuledValues(*self._used, placed, self._validator_for), now)
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema, with their places."""
         changed = self._changed_by(changes)
-        return PlacedRules(rule_places_of_json(*self._used, changed.names), changed)
+        return PlacedRules(places_of_json(*self._used, changed.names), changed)
 
     def _changed_by(self, changes: Sequence[FieldChange]) -> ChangedFields:
         schema, references = self._used
-        return ChangedFields(
-            changes, chain.from_iterable(map(changeable_properties_of, (schema, *references.values())))
-        )
+        return ChangedFields(changes, chain.from_iterable(map(properties_of, (schema, *references.values()))))
 
     def _validator_for(self, part: Any) -> Any:
         """Compile a schema that refers to parts of this one. Like Confluent's client, ignores formats."""
@@ -186,10 +182,10 @@ class JsonSchemaContent:
         patterns = options(size_limit=_REGEX_BYTES)
         return jsonschema_rs.validator_for(part, validate_formats=False, retriever=retriever, pattern_options=patterns)
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the JSON is valid against another JSON Schema. Raises SchemaUnusable."""
-        encrypted = self._changed_by(self._encrypted).json_property_changes()
-        return RequireJsonForm(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
+        encrypted = self._changed_by(self._encrypted).in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> UnchangedJsonForm:
         """Return the conversion to JSON, which changes nothing."""
@@ -201,7 +197,7 @@ class JsonSchemaContent:
         if steps > _EXPLANATION_STEPS:
             return None
         budget.spend(steps)
-        is_exact = has_unusual_json(data)
+        is_exact = is_unusual(data)
         self._spend(data, is_exact, budget)
         try:
             self._validator.validate(self._read(data, is_exact))
@@ -213,7 +209,7 @@ class JsonSchemaContent:
 
     def _read(self, data: bytes, is_exact: bool) -> Any:
         """Parse JSON. Raises JSONDecodeError, which is a ValueError."""
-        if is_exact and first_json_fault(data, _EXACT_DEPTH) == WELL_FORMED:
+        if is_exact and fault_in(data, _EXACT_DEPTH) == WELL_FORMED:
             return exact_value(data)
         return self._loads(data)
 
@@ -236,8 +232,8 @@ def json_schema_content(
     """
     schema, others = _read(text), {name: _read(other) for name, other in (references or {}).items()}
     if encrypted:
-        schema = schema_accepting_encrypted(schema, encrypted)
-        others = {name: schema_accepting_encrypted(other, encrypted) for name, other in others.items()}
+        schema = accepting_encrypted(schema, encrypted)
+        others = {name: accepting_encrypted(other, encrypted) for name, other in others.items()}
     return JsonSchemaContent(schema, others, encrypted=encrypted)
 
 
@@ -254,8 +250,8 @@ def _compiled(
     apart = SeparatePatterns()
     for translate in (
         _as_it_is,
-        partial(translate_schema, formats=formats),
-        partial(translate_schema, formats=formats, patterns=apart),
+        partial(translated, formats=formats),
+        partial(translated, formats=formats, patterns=apart),
     ):
         for options in (linear, backtracking):
             try:
@@ -297,7 +293,7 @@ def _as_it_is(schema: Any) -> Any:
 
 def _read(text: str) -> Any:
     try:
-        encoded = replace_surrogate_halves(text.encode(errors="surrogatepass"))
+        encoded = without_surrogate_halves(text.encode(errors="surrogatepass"))
         schema = json.loads(encoded.decode(), parse_float=exact_number)
     except (ValueError, RecursionError) as error:
         raise SchemaUnusable(f"the schema is not JSON: {_first_line(error)}") from error

@@ -4,9 +4,9 @@ import json
 from array import array
 from typing import Any, Literal
 
-from sluicegate.validation.rules.json.count import weighted_json_size
+from sluicegate.validation.rules.json.count import weighted_sum
 from sluicegate.validation.rules.json.plan import is_ordinary_json
-from sluicegate.validation.rules.json.text import WELL_FORMED, first_json_fault, json_fault_message
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in, words_for
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import INLINE_STEPS, RuledRecord, Side
 from sluicegate.validation.rules.simple_rule import SimpleRule
@@ -57,9 +57,9 @@ class JsonSyntax(SimpleRule):
             return None
         record.budget.spend(_steps_to_make(text) if self._rejects_duplicates else len(text) // _BYTES_OF_STEP)
         if not is_ordinary_json(text, self._max_depth):
-            fault = first_json_fault(text, self._max_depth)
+            fault = fault_in(text, self._max_depth)
             if fault != WELL_FORMED:
-                return f"the {self._name} is {json_fault_message(fault)}"
+                return f"the {self._name} is {words_for(fault)}"
         if self._rejects_duplicates and has_duplicate_keys(text):
             return f"the {self._name} is JSON with a duplicate key in an object; write each key once"
         return None
@@ -70,7 +70,7 @@ def _steps_to_make(text: bytes) -> int:
     most = len(text) * _STEPS_OF_ANY_BYTE
     if most <= _FEW or len(text) > INLINE_STEPS * _BYTES_OF_STEP:
         return most
-    return int(weighted_json_size(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
+    return int(weighted_sum(text, _OF_ITEM, _OF_CONTAINER, _OF_KEY)) + len(text) // _BYTES_OF_STEP
 
 
 class _Twice(Exception):

@@ -2,7 +2,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from sluicegate.validation.rules.strict_utf8 cimport end_of_character
+from sluicegate.validation.rules.strict_utf8 cimport behind_character
 
 cdef int64_t _WELL_FORMED
 cdef int _FAULT_BITS
@@ -30,7 +30,7 @@ cdef int _DIGITS
 
 
 @cython.locals(plain=bytes)
-cpdef int64_t first_json_fault(bytes text, int max_depth) except -2
+cpdef int64_t fault_in(bytes text, int max_depth) except -2
 
 @cython.locals(at=int64_t, state=int, depth=int, objects=uint64_t, outer=list, byte=uint8_t)
 cdef int64_t _first_fault(
@@ -54,7 +54,7 @@ cdef int64_t _behind_digits(const unsigned char* data, int64_t at, int64_t end) 
 cdef int64_t _behind_word(const unsigned char* data, int64_t at, int64_t end) noexcept
 
 @cython.locals(plain=bytes, dull=bytes)
-cpdef bint has_unusual_json(bytes text) except -1
+cpdef bint is_unusual(bytes text) except -1
 
 @cython.locals(at=int64_t)
 cdef int64_t _has_unusual(

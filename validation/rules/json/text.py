@@ -7,7 +7,7 @@ mark, trailing bytes or malformed UTF-8. Compiled with the types in text.pxd if 
 from enum import IntEnum
 from typing import Final
 
-from sluicegate.validation.rules.strict_utf8 import end_of_character
+from sluicegate.validation.rules.strict_utf8 import behind_character
 
 
 class JsonFault(IntEnum):
@@ -52,7 +52,7 @@ _DULL = bytes(int(byte not in b'"-0123456789') for byte in range(256))
 _PLAIN = bytes(int(0x20 <= byte < 0x80 and byte not in b'"\\') for byte in range(256))
 
 
-def first_json_fault(text: bytes, max_depth: int) -> int:
+def fault_in(text: bytes, max_depth: int) -> int:
     """Return WELL_FORMED, or the first fault, from which `fault_position` and `fault_kind` extract the parts.
 
     `max_depth` is the nesting limit of arrays and objects.
@@ -135,7 +135,7 @@ def _first_fault(data: bytes, end: int, plain: bytes, max_depth: int) -> int:
             state = _BEHIND_VALUE
 
 
-def has_unusual_json(text: bytes) -> bool:
+def is_unusual(text: bytes) -> bool:
     """Return whether JSON contains half a surrogate pair, an integer beyond 64 bits, or a three-digit exponent.
 
     These are valid JSON, but fast readers reject or round them.
@@ -243,7 +243,7 @@ def _behind_string(data: bytes, at: int, end: int, plain: bytes) -> int:
             return -(at << _FAULT_BITS | _CONTROL)
         else:
             begin = at
-            at = end_of_character(data, at, end)
+            at = behind_character(data, at, end)
             if at < 0:
                 return -(begin << _FAULT_BITS | _NOT_UTF8)
         if at < 0:
@@ -340,6 +340,6 @@ _WHAT: Final = {
 }
 
 
-def json_fault_message(fault: int) -> str:
-    """Return the message for a fault from `first_json_fault`: its kind and position, without content."""
+def words_for(fault: int) -> str:
+    """Return the message for a fault from `fault_in`: its kind and position, without content."""
     return f"not JSON: {_WHAT[fault_kind(fault)]} (at byte {fault_position(fault)})"

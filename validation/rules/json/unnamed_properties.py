@@ -17,12 +17,12 @@ Relax = Callable[[Any], Any]
 """Returns a copy of a schema that does not restrict strings."""
 
 
-def has_unnamed_property_keyword(part: dict[str, Any]) -> bool:
-    """Return whether an object in a schema contains a keyword that `relax_unnamed_properties` handles."""
+def mentions_unnamed(part: dict[str, Any]) -> bool:
+    """Return whether an object in a schema contains a keyword that `relax_unnamed` handles."""
     return not _KEYWORDS.isdisjoint(part)
 
 
-def relax_unnamed_properties(part: dict[str, Any], names: AbstractSet[str], relax: Relax) -> bool:
+def relax_unnamed(part: dict[str, Any], names: AbstractSet[str], relax: Relax) -> bool:
     """Relax what an object requires, without naming them, of the properties in `names`.
 
     Returns whether the object changed.

@@ -27,7 +27,7 @@ _LISTS_IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 _ONE_IN_PLACE: Final = ("if", "then", "else")
 
 
-def keyword_requirement_phrase(keyword: str, value: Any) -> str | None:
+def wanted_phrase(keyword: str, value: Any) -> str | None:
     """Return what a keyword with this value requires, or None if there is no phrase for the keyword."""
     if keyword == "required":
         return f"the property {schema_value_text(value)} is missing"

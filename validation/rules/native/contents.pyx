@@ -87,7 +87,7 @@ cdef class _Schema:
         self.datum.position = 0
         self.datum.end = size
         self.datum.why = 0
-        return self.datum.is_exactly_one_value(self.root)
+        return self.datum.is_whole(self.root)
 
 
 cdef class OrdinaryContents:

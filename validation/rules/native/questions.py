@@ -51,7 +51,7 @@ class BytesQuestion:
     json_depth: int = 0
     schemas: tuple[AvroQuestion | JsonSchemaQuestion, ...] = ()
 
-    def combined_with(self, other: "BytesQuestion") -> "BytesQuestion":
+    def both(self, other: "BytesQuestion") -> "BytesQuestion":
         """Return the combination of both."""
         depths = [depth for depth in (self.json_depth, other.json_depth) if depth]
         return BytesQuestion(
@@ -75,12 +75,10 @@ class OrdinaryQuestions:
     value: BytesQuestion = NOTHING
     most_records: int = _UNBOUNDED
 
-    def combined_with(self, other: "OrdinaryQuestions") -> "OrdinaryQuestions":
+    def both(self, other: "OrdinaryQuestions") -> "OrdinaryQuestions":
         """Return the combination of both."""
         return OrdinaryQuestions(
-            self.key.combined_with(other.key),
-            self.value.combined_with(other.value),
-            min(self.most_records, other.most_records),
+            self.key.both(other.key), self.value.both(other.value), min(self.most_records, other.most_records)
         )
 
 
@@ -101,4 +99,4 @@ def ordinary_questions(rules: Iterable[object]) -> OrdinaryQuestions | None:
     """Return a check for all rules, or None if one of them must run itself."""
     questions = [rule.ordinary() if isinstance(rule, HasNativeCheck) else None for rule in rules]
     known = [question for question in questions if question is not None]
-    return reduce(OrdinaryQuestions.combined_with, known, OrdinaryQuestions()) if len(known) == len(questions) else None
+    return reduce(OrdinaryQuestions.both, known, OrdinaryQuestions()) if len(known) == len(questions) else None

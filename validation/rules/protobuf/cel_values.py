@@ -13,12 +13,12 @@ from sluicegate.validation.rules.cel.runtime import (
     ANY_TYPE,
     CompiledExpression,
     Dialect,
-    compile_cel_expression,
-    environment_for_protobuf,
+    compiled,
+    environment_for,
     field_environment,
     message_environment,
 )
-from sluicegate.validation.rules.cel.variables import NotOfSchema, string_with_readable_zero_bytes
+from sluicegate.validation.rules.cel.variables import NotOfSchema, complete_text
 from sluicegate.validation.rules.schemas.field_tags import protobuf_tags
 
 # The parsing cost of the library and the runtime together, as a multiple of the library's.
@@ -61,10 +61,10 @@ class ProtobufValues:
         self._steps = steps
         self._fault = fault
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
+    def compiled(self, expression: str) -> CompiledExpression:
         if self._dialect is Dialect.CONDITION:
-            return compile_cel_expression(expression, message_environment(self._pool), ANY_TYPE)
-        return compile_cel_expression(expression, environment_for_protobuf(self._pool, self._kind.full_name))
+            return compiled(expression, message_environment(self._pool), ANY_TYPE)
+        return compiled(expression, environment_for(self._pool, self._kind.full_name))
 
     def estimate_reading(self, data: bytes) -> tuple[int, int, int]:
         size, steps = len(data), self._steps(data)
@@ -106,10 +106,10 @@ class ProtobufFields:
         self._fault = fault
         types = import_module("google.protobuf.descriptor").FieldDescriptor
         self._types = {getattr(types, kind): name for kind, name in _PRIMITIVE.items()}
-        self._converters = cel_converters_by_type()
+        self._converters = cel_converters()
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
-        return compile_cel_expression(expression, field_environment(self._pool), ANY_TYPE)
+    def compiled(self, expression: str) -> CompiledExpression:
+        return compiled(expression, field_environment(self._pool), ANY_TYPE)
 
     def visit(self, data: bytes, visit: FieldVisit) -> None:
         """Visit the fields of all messages."""
@@ -146,13 +146,13 @@ class ProtobufFields:
         convert = self._converters.get(descriptor.type, _same)
         if is_one:
             return visit.value(field, name, convert(value), lambda: message)
-        if visit.applies_to_field(field):
+        if visit.applies_to(field):
             for each in value:
                 visit.value(field, name, convert(each), lambda: message)
         return None
 
 
-def cel_converters_by_type() -> dict[int, Callable[[Any], Any]]:
+def cel_converters() -> dict[int, Callable[[Any], Any]]:
     """Return the functions that convert field values for the runtime, by field type.
 
     Values of other types are passed unchanged.
@@ -160,11 +160,11 @@ def cel_converters_by_type() -> dict[int, Callable[[Any], Any]]:
     types = import_module("google.protobuf.descriptor").FieldDescriptor
     unsigned = import_module("google.protobuf.wrappers_pb2").UInt64Value
 
-    def cel_unsigned_of(number: int) -> Any:
+    def unsigned_of(number: int) -> Any:
         return unsigned(value=number)
 
-    converters: dict[int, Callable[[Any], Any]] = {getattr(types, kind): cel_unsigned_of for kind in _UNSIGNED}
-    return converters | {types.TYPE_STRING: string_with_readable_zero_bytes, types.TYPE_BYTES: bytearray}
+    converters: dict[int, Callable[[Any], Any]] = {getattr(types, kind): unsigned_of for kind in _UNSIGNED}
+    return converters | {types.TYPE_STRING: complete_text, types.TYPE_BYTES: bytearray}
 
 
 def _same(value: Any) -> Any:

@@ -84,7 +84,7 @@ class Constraints:
         return " ".join(part[:_MOST_OF_A_PART] for part in parts if part)
 
 
-class RequireMessageConstraints(SimpleRule):
+class MeetsMessageConstraints(SimpleRule):
     """A rule that requires a message to meet the constraints of its type (`ExpressionOfSchema`)."""
 
     def __init__(self, constraints: Constraints, message_class: Any) -> None:

@@ -67,9 +67,9 @@ class ProtobufCost:
             reachable = list(_reachable(descriptor))
         except TooManyDescriptions:
             return
-        most = _OF_FIELD + max(cost_of_empty_message(message) for message in reachable)
+        most = _OF_FIELD + max(cost_of_message(message) for message in reachable)
         # A message takes at least two bytes, except for a group that is truncated by the end of the data.
-        self._fixed = cost_of_empty_message(descriptor) + most * _MOST_DEPTH // 2
+        self._fixed = cost_of_message(descriptor) + most * _MOST_DEPTH // 2
         self._of_byte = _OF_BYTE + max(_OF_FIELD + _OF_GROUP, most // 2 + 1)
         self.may_lack_fields = any(is_required(field) for message in reachable for field in _fields_of(message))
 
@@ -81,7 +81,7 @@ class ProtobufCost:
         self._kinds.left = _MOST_DESCRIBED
         try:
             walk = _Walk(data, self._kinds)
-            ns = walk.cost(self._kinds.of(self._descriptor), cost_of_empty_message(self._descriptor))
+            ns = walk.cost(self._kinds.of(self._descriptor), cost_of_message(self._descriptor))
         except TooManyDescriptions:
             return UNBOUNDED
         if ns > _MOST_COUNTED:
@@ -195,7 +195,7 @@ class _Walk:
         return value
 
 
-def cost_of_empty_message(message: Any) -> int:
+def cost_of_message(message: Any) -> int:
     """Return the cost of an empty message, in ns."""
     kind = _OF_ENTRY if message.GetOptions().map_entry else _OF_MESSAGE
     return kind + _OF_POSSIBLE_FIELD * len(message.fields)
@@ -238,7 +238,7 @@ def is_required(field: Any) -> bool:
 def _kind_of(field: Any) -> FieldContent:
     message = field.message_type
     if message is not None:
-        return FieldContent(message, _OF_FIELD + cost_of_empty_message(message), False)
+        return FieldContent(message, _OF_FIELD + cost_of_message(message), False)
     are_copied = {
         *(field.TYPE_STRING, field.TYPE_BYTES, field.TYPE_DOUBLE, field.TYPE_FLOAT),
         *(field.TYPE_FIXED64, field.TYPE_FIXED32, field.TYPE_SFIXED64, field.TYPE_SFIXED32),

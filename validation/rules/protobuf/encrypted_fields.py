@@ -10,7 +10,7 @@ _CONSTRAINTS: Final = 1159  # buf.validate's extensions of options
 _NOT_VARINT: Final = {1: 8, 5: 4}
 
 
-def changeable_fields_of(messages: Iterable[Any]) -> Iterator[ChangeableField]:
+def fields_of(messages: Iterable[Any]) -> Iterator[ChangeableField]:
     """Yield the fields of message types, and of the types of their fields."""
     waiting, seen = list(messages), set[str]()
     while waiting:
@@ -29,7 +29,7 @@ def remove_constraints(files: Any, changes: Sequence[FieldChange]) -> None:
 
     Modifies `files`, a FileDescriptorSet.
     """
-    appliers = [each.change_predicate() for each in changes]
+    appliers = [each.applies_to() for each in changes]
     for file in files.file if appliers else ():
         for message, full_name in _messages(file.message_type, file.package):
             encrypted = [

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
 from sluicegate.validation.rules.cel.rule import replace_value
 from sluicegate.validation.rules.cel.variables import NotOfSchema
-from sluicegate.validation.rules.protobuf.constraints import Constraints, RequireMessageConstraints
-from sluicegate.validation.rules.protobuf.encrypted_fields import changeable_fields_of
-from sluicegate.validation.rules.protobuf.inline_rules import placed_rules_of_messages
+from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of
+from sluicegate.validation.rules.protobuf.inline_rules import placed_rules_of
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import (
     FIRST_MESSAGE,
@@ -17,12 +17,7 @@ from sluicegate.validation.rules.protobuf.message_names import (
     NamedMessages,
     named_messages,
 )
-from sluicegate.validation.rules.protobuf.schema import (
-    ProtobufContent,
-    compile_descriptor_pool,
-    message_class_of,
-    messages_of_file,
-)
+from sluicegate.validation.rules.protobuf.schema import ProtobufContent, class_of, messages_of, pool_of
 from sluicegate.validation.rules.rule import RuledRecord, RuleUnusable, SchemaError, StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import Clock, SchemaCondition
@@ -82,9 +77,9 @@ class IndexedProtobufContent:
         return None if None in faults else faults[0]
 
     @property
-    def encrypted_field_names(self) -> frozenset[str]:
+    def encrypted_names(self) -> frozenset[str]:
         """Return the names of the fields, in all messages, that serializers encrypt."""
-        return ChangedFields(self._encrypted, changeable_fields_of(self.descriptors)).names
+        return ChangedFields(self._encrypted, fields_of(self.descriptors)).names
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the message that the data name.
@@ -112,26 +107,26 @@ class IndexedProtobufContent:
 
         Raises SchemaUnusable if any message in the file has constraints that cannot be compiled.
         """
-        all_of_file = Constraints(map(message_class_of, self.descriptors))
+        all_of_file = Constraints(map(class_of, self.descriptors))
         return _IndexedExpression(
-            lambda content: RequireMessageConstraints(all_of_file, message_class_of(content.descriptor)), self._find
+            lambda content: MeetsMessageConstraints(all_of_file, class_of(content.descriptor)), self._find
         )
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        placed = self.rules_with_places(changes)
+        placed = self.placed_rules(changes)
         if not placed.evaluated:
             return None
         programs = InlinePrograms(placed.evaluated, self.descriptors[0].file.pool)
         return _IndexedInlineRules(programs, placed, now, self._find)
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema, with their places."""
-        return placed_rules_of_messages(self.descriptors, changes)
+        return placed_rules_of(self.descriptors, changes)
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the named message, as JSON, is valid against a JSON Schema."""
-        return _IndexedExpression(lambda content: content.matches_json_schema_as_json(json_schema), self._find)
+        return _IndexedExpression(lambda content: content.follows_as_json(json_schema), self._find)
 
     def json_form(self) -> "_IndexedJson":
         """Return the conversion to JSON of the messages that the data name."""
@@ -166,7 +161,7 @@ class IndexedProtobufContent:
         contents = self._contents.get(key)
         if contents is None:
             contents = tuple(
-                ProtobufContent(message_class_of(each), self._encrypted) for each in self._messages.by_key.get(key, ())
+                ProtobufContent(class_of(each), self._encrypted) for each in self._messages.by_key.get(key, ())
             )
             if contents:
                 self._contents[key] = contents
@@ -235,7 +230,7 @@ class _IndexedInlineRules(_IndexedExpression):
         now: Clock,
         find: Callable[[bytes], tuple[tuple[ProtobufContent, ...], int] | None],
     ) -> None:
-        super().__init__(lambda content: RequireInlineRules(programs, content.ruled_values(placed), now), find)
+        super().__init__(lambda content: MeetsInlineRules(programs, content.ruled_values(placed), now), find)
         self.unusable_rules = programs.unusable_rules
 
 
@@ -271,7 +266,7 @@ def indexed_protobuf_content(
 
     `encrypted` are the rules that encrypt fields. Raises SchemaUnusable.
     """
-    pool, files = compile_descriptor_pool(descriptor_set, encrypted)
+    pool, files = pool_of(descriptor_set, encrypted)
     if not files:
         raise SchemaUnusable("the schema has no messages")
-    return IndexedProtobufContent(named_messages(naming, messages_of_file(files[-1], pool)), encrypted)
+    return IndexedProtobufContent(named_messages(naming, messages_of(files[-1], pool)), encrypted)

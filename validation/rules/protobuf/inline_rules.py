@@ -6,15 +6,15 @@ from typing import Any
 
 from sluicegate.validation.rules.cel.inline_rules import InlineVisit
 from sluicegate.validation.rules.cel.variables import NotOfSchema
-from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues, cel_converters_by_type
+from sluicegate.validation.rules.protobuf.cel_values import ProtobufValues, cel_converters
 from sluicegate.validation.rules.protobuf.constraints import reachable_messages
-from sluicegate.validation.rules.protobuf.encrypted_fields import changeable_fields_of
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules, RulePlace, protobuf_inline_rules
 
 
-def rule_places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
+def places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
     """Yield messages, their fields, and all messages that are reachable from these."""
     for descriptor in reachable_messages(descriptors):
         yield RulePlace(descriptor.full_name, protobuf_inline_rules(descriptor))
@@ -22,10 +22,10 @@ def rule_places_of_messages(descriptors: Iterable[Any]) -> Iterator[RulePlace]:
             yield RulePlace(field.full_name, protobuf_inline_rules(field), field.name)
 
 
-def placed_rules_of_messages(descriptors: Iterable[Any], changes: Sequence[FieldChange]) -> PlacedRules:
+def placed_rules_of(descriptors: Iterable[Any], changes: Sequence[FieldChange]) -> PlacedRules:
     """Return the rules of messages, of their fields, and of all messages reachable from these, with their places."""
     messages = list(descriptors)
-    return PlacedRules(rule_places_of_messages(messages), ChangedFields(changes, changeable_fields_of(messages)))
+    return PlacedRules(places_of_messages(messages), ChangedFields(changes, fields_of(messages)))
 
 
 class ProtobufRuledValues:
@@ -42,7 +42,7 @@ class ProtobufRuledValues:
         self.pool = message_class.DESCRIPTOR.file.pool
         self.estimate_reading = ProtobufValues(message_class.DESCRIPTOR, steps, fault).estimate_reading
         self._fault = fault
-        self._converters = cel_converters_by_type()
+        self._converters = cel_converters()
         self._placed = placed
 
     def visit(self, data: bytes, visit: InlineVisit) -> None:

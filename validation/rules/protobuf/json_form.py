@@ -46,7 +46,7 @@ class ProtobufJson:
         message = self._new()
         message.ParseFromString(data)
         try:
-            return json_form.dump_json(self._message(message))
+            return json_form.dumped(self._message(message))
         except UnicodeDecodeError as error:  # proto2 does not check strings
             raise json_form.NoJsonForm("text that is not UTF-8") from error
 

@@ -124,7 +124,7 @@ def _read_name(data: bytes) -> tuple[Key, int] | None:
     return (data[name[1] : end].decode(errors="replace"),), end
 
 
-def apicurio_name_prefix(name: bytes) -> bytes:
+def encoded_name(name: bytes) -> bytes:
     """Return a name as Apicurio's serializer writes it before the data, if it does not write it to a header."""
     name = name[:_MOST_NAME_BYTES]
     field = bytes([_NAME_TAG]) + _as_varint(len(name)) + name

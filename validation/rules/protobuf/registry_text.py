@@ -26,12 +26,12 @@ _NEWER_ADVICE: Final = (
 _KEY_FIELD, _VALUE_FIELD = 1, 2
 
 
-def add_edition_advice(words: str) -> str:
+def with_edition_advice(words: str) -> str:
     """Return an error from the compiler or the library. If it is about a newer edition, advice is appended."""
     return f"{words}; {_NEWER_ADVICE}" if _NEWER_EDITION.search(words) else words
 
 
-def rename_encoded_file(name: str, text: str) -> bytes | None:
+def encoded_file(name: str, text: str) -> bytes | None:
     """Decode `text` from base64 to a serialized FileDescriptorProto, and rename it to `name`.
 
     Returns None if `text` is not the base64 of one.
@@ -47,7 +47,7 @@ def rename_encoded_file(name: str, text: str) -> bytes | None:
     return bytes(file.SerializeToString())
 
 
-def mark_map_entries(text: str) -> str:
+def with_marked_map_entries(text: str) -> str:
     """Return .proto text with each `option map_entry = true` replaced by a mark that protoc accepts."""
     if "map_entry" not in text:
         return text
@@ -62,7 +62,7 @@ def _marked(found: Any) -> str:
     return f'reserved "{_MARK}";' if token.startswith(_OPTION) else token
 
 
-def restore_map_entries(descriptor_set: bytes) -> bytes:
+def with_map_entries(descriptor_set: bytes) -> bytes:
     """Return a FileDescriptorSet in which marked messages are map entries.
 
     A marked message that cannot be a map entry stays an ordinary message, because its encoding is the same.

@@ -6,31 +6,31 @@ from importlib import import_module
 from typing import Any
 
 from sluicegate.config.values.extras import RULES_EXTRA
-from sluicegate.validation.rules.cel.bytes_values import condition_on_bytes
-from sluicegate.validation.rules.cel.fields import RequireFieldCondition
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
-from sluicegate.validation.rules.cel.rule import RequireRegistryCondition, RequireTrueExpression
+from sluicegate.validation.rules.cel.bytes_values import true_of_bytes
+from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
+from sluicegate.validation.rules.cel.rule import IsTrue, MeetsCondition
 from sluicegate.validation.rules.cel.runtime import Dialect
 from sluicegate.validation.rules.protobuf.cel_values import ProtobufFields, ProtobufValues
-from sluicegate.validation.rules.protobuf.constraints import Constraints, RequireMessageConstraints
+from sluicegate.validation.rules.protobuf.constraints import Constraints, MeetsMessageConstraints
 from sluicegate.validation.rules.protobuf.cost import ProtobufCost, is_required
-from sluicegate.validation.rules.protobuf.encrypted_fields import changeable_fields_of, remove_constraints
-from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, placed_rules_of_messages
+from sluicegate.validation.rules.protobuf.encrypted_fields import fields_of, remove_constraints
+from sluicegate.validation.rules.protobuf.inline_rules import ProtobufRuledValues, placed_rules_of
 from sluicegate.validation.rules.protobuf.json_form import ProtobufJson
 from sluicegate.validation.rules.protobuf.message_names import FoundMessage
-from sluicegate.validation.rules.protobuf.registry_text import add_edition_advice, all_messages
+from sluicegate.validation.rules.protobuf.registry_text import all_messages, with_edition_advice
 from sluicegate.validation.rules.rule import UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
 from sluicegate.validation.rules.schemas.conditions import (
     Clock,
+    NotEvaluated,
     SchemaCondition,
-    UnevaluatedCondition,
-    expression_unless_it_reads_encrypted,
-    may_read_changed_fields,
+    reads_changed,
+    unless_read,
 )
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema, SchemaUnusable
 from sluicegate.validation.rules.schemas.field_tags import FieldChange
-from sluicegate.validation.rules.schemas.follows_as_json import RequireJsonForm
+from sluicegate.validation.rules.schemas.follows_as_json import FollowsAsJson
 from sluicegate.validation.rules.schemas.inline_rules import PlacedRules
 from sluicegate.validation.rules.schemas.mistaken_json import json_hint
 
@@ -39,7 +39,7 @@ _MOST_LOOKS = 2_000  # about 2 ms
 _MOST_LEVELS = 10  # each level is searched again
 
 
-def first_missing_required_field(message: Any) -> str | None:
+def first_missing(message: Any) -> str | None:
     """Return the path of the first missing required field, such as `lines[3].sku`.
 
     Returns None if the field is nested too deeply, or if finding it takes too long.
@@ -90,7 +90,7 @@ class ProtobufContent:
         """Create a check. `encrypted` contains the rules that encrypt fields."""
         self._new = message_class
         self.descriptor = message_class.DESCRIPTOR
-        self._encrypted = ChangedFields(encrypted, changeable_fields_of([self.descriptor]))
+        self._encrypted = ChangedFields(encrypted, fields_of([self.descriptor]))
         self._full_name = str(message_class.DESCRIPTOR.full_name)
         self._cost = ProtobufCost(message_class.DESCRIPTOR)
         self._may_lack_fields = self._cost.may_lack_fields
@@ -123,29 +123,29 @@ class ProtobufContent:
         return None
 
     @property
-    def encrypted_field_names(self) -> frozenset[str]:
+    def encrypted_names(self) -> frozenset[str]:
         """Return the names of the fields that serializers encrypt."""
         return self._encrypted.names
 
     def expression(self, text: str) -> ExpressionOfSchema:
         """Return an expression over the message. Raises ExpressionUnusable."""
         values = ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault)
-        return expression_unless_it_reads_encrypted(self._encrypted, text, RequireTrueExpression(text, values))
+        return unless_read(self._encrypted, text, IsTrue(text, values))
 
     def condition(self, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema:
         """Return a registry's condition on the message. Raises ExpressionUnusable."""
         if condition.is_about_bytes:
-            return condition_on_bytes(condition, now)
-        if condition.changes and may_read_changed_fields(condition, changeable_fields_of([self.descriptor])):
-            return UnevaluatedCondition()
-        if condition.is_evaluated_per_field:
-            return RequireFieldCondition(condition, ProtobufFields(self._new, self._cost.steps, self._fault), now)
+            return true_of_bytes(condition, now)
+        if condition.changes and reads_changed(condition, fields_of([self.descriptor])):
+            return NotEvaluated()
+        if condition.is_about_fields:
+            return TrueOfFields(condition, ProtobufFields(self._new, self._cost.steps, self._fault), now)
         values = ProtobufValues(self._new.DESCRIPTOR, self._cost.steps, self._fault, Dialect.CONDITION)
-        return RequireRegistryCondition(condition.expression, values, now)
+        return MeetsCondition(condition.expression, values, now)
 
     def constraints(self) -> ExpressionOfSchema:
         """Return the message's `buf.validate` constraints. Raises SchemaUnusable."""
-        return RequireMessageConstraints(Constraints([self._new]), self._new)
+        return MeetsMessageConstraints(Constraints([self._new]), self._new)
 
     def ruled_values(self, placed: PlacedRules) -> ProtobufRuledValues:
         """Return the visitor of messages for the rules inside their schema."""
@@ -153,20 +153,20 @@ class ProtobufContent:
 
     def inline_rules(self, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema | None:
         """Return the rules inside the schema. Raises ExpressionUnusable."""
-        placed = self.rules_with_places(changes)
+        placed = self.placed_rules(changes)
         programs = InlinePrograms(placed.evaluated, self.descriptor.file.pool)
-        return RequireInlineRules(programs, self.ruled_values(placed), now) if programs else None
+        return MeetsInlineRules(programs, self.ruled_values(placed), now) if programs else None
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return the rules inside the schema, with their places."""
-        return placed_rules_of_messages([self.descriptor], changes)
+        return placed_rules_of([self.descriptor], changes)
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that the message, as JSON, is valid against a JSON Schema. Raises SchemaUnusable."""
         from sluicegate.validation.rules.json.schema import json_schema_content  # noqa: PLC0415  # for such rules only
 
-        encrypted = self._encrypted.json_property_changes()
-        return RequireJsonForm(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
+        encrypted = self._encrypted.in_json()
+        return FollowsAsJson(json_schema_content(json_schema, encrypted=encrypted), self.json_form())
 
     def json_form(self) -> ProtobufJson:
         """Return the conversion of messages to JSON."""
@@ -183,7 +183,7 @@ class ProtobufContent:
             message.ParseFromString(data)
         except self._unreadable:
             return None
-        missing = first_missing_required_field(message)
+        missing = first_missing(message)
         if missing is None:
             return None
         return f"does not match its Protobuf schema: {self._full_name} lacks the required field {missing[:200]}"
@@ -191,17 +191,17 @@ class ProtobufContent:
 
 def protobuf_content(descriptor_set: bytes, message: str) -> ProtobufContent:
     """Return the content for the message with this full name. Raises SchemaUnusable."""
-    pool, files = compile_descriptor_pool(descriptor_set)
+    pool, files = pool_of(descriptor_set)
     try:
-        return ProtobufContent(message_class_of(pool.FindMessageTypeByName(message)))
+        return ProtobufContent(class_of(pool.FindMessageTypeByName(message)))
     except KeyError:
-        found = (each for file in files for each in messages_of_file(file, pool) if not each.is_map_entry)
+        found = (each for file in files for each in messages_of(file, pool) if not each.is_map_entry)
         names = sorted(each.descriptor.full_name for each in found)
         some = ", ".join(names[:10])
         raise SchemaUnusable(f"the schema has no message {message[:200]}; its messages: {some or 'none'}") from None
 
 
-def compile_descriptor_pool(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tuple[Any, list[Any]]:
+def pool_of(descriptor_set: bytes, encrypted: Sequence[FieldChange] = ()) -> tuple[Any, list[Any]]:
     """Return a set's pool and files, without the constraints of encrypted fields. Raises SchemaUnusable."""
     try:
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
@@ -218,7 +218,7 @@ def compile_descriptor_pool(descriptor_set: bytes, encrypted: Sequence[FieldChan
     except Exception as error:  # DecodeError, and TypeError or KeyError for missing imports
         raise SchemaUnusable(
             f"the file is not a usable FileDescriptorSet (protoc --include_imports --descriptor_set_out=FILE): "
-            f"{add_edition_advice(str(error)[:_MOST_ERROR])}"
+            f"{with_edition_advice(str(error)[:_MOST_ERROR])}"
         ) from error
     return pool, found
 
@@ -239,12 +239,12 @@ def _add(pool: Any, file: Any) -> None:
         pool.Add(file)
 
 
-def message_class_of(descriptor: Any) -> Any:
+def class_of(descriptor: Any) -> Any:
     """Return the class of a message type."""
     return import_module("google.protobuf.message_factory").GetMessageClass(descriptor)
 
 
-def messages_of_file(file: Any, pool: Any) -> Iterator[FoundMessage]:
+def messages_of(file: Any, pool: Any) -> Iterator[FoundMessage]:
     """Yield each message of a file."""
     prefix = f"{file.package}." if file.package else ""
     described = import_module("google.protobuf.descriptor_pb2").FileDescriptorProto()

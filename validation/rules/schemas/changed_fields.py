@@ -32,7 +32,7 @@ class ChangedFields:
     """The fields of one schema that `changes` change, by their names. False if there are none."""
 
     def __init__(self, changes: Sequence[FieldChange], fields: Iterable[ChangeableField]) -> None:
-        appliers = [each.change_predicate() for each in changes]
+        appliers = [each.applies_to() for each in changes]
         found = list(fields) if appliers else []
         self.names = frozenset(
             field.name for field in found if any(applies(field.full_name, field.tags) for applies in appliers)
@@ -42,23 +42,19 @@ class ChangedFields:
     def __bool__(self) -> bool:
         return bool(self.names)
 
-    def json_property_changes(self) -> tuple[FieldChange, ...]:
+    def in_json(self) -> tuple[FieldChange, ...]:
         """Return a change of all properties with the names of these fields, for data that are written as JSON."""
         return tuple(FieldChange(name, _ANY, ((f"**.{name}", _ANY),)) for name in sorted(self.names))
 
-    def reads_changed_field(self, text: str, variable: str) -> bool:
+    def are_read(self, text: str, variable: str) -> bool:
         """Return whether an expression over an object named `variable` may read a changed field."""
         return bool(self.names) and (_is_used_whole(variable, text) or self._are_named(text))
 
-    def reads_changed_field_from(self, field: str, text: str, variable: str) -> bool:
+    def are_read_from(self, field: str, text: str, variable: str) -> bool:
         """Return whether an expression over a field's value, named `variable`, may read a changed field."""
         if field in self.names:
             return True
-        return (
-            self.reads_changed_field(text, variable)
-            if field in self._holders
-            else bool(self.names) and self._are_named(text)
-        )
+        return self.are_read(text, variable) if field in self._holders else bool(self.names) and self._are_named(text)
 
     def _are_named(self, text: str) -> bool:
         """Return whether an expression names a changed field, or uses a whole object that may contain one."""

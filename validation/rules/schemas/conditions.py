@@ -59,12 +59,12 @@ class SchemaCondition:
         return f"({guard}\n) ? ({condition}\n) : true" if guard.strip() else condition
 
     @property
-    def is_evaluated_per_field(self) -> bool:
+    def is_about_fields(self) -> bool:
         """Return whether the condition is evaluated for each field."""
         return self.language == ConditionLanguage.CEL_FIELD.value
 
 
-class UnevaluatedCondition(SimpleRule):
+class NotEvaluated(SimpleRule):
     """A condition on fields that are encrypted, or that a later rule has changed (`ExpressionOfSchema`)."""
 
     def fault(self, _record: RuledRecord) -> str | None:
@@ -78,16 +78,14 @@ Expression = TypeVar("Expression")
 _WORDS: Final = re.compile(r"\w+")
 
 
-def may_read_changed_fields(condition: SchemaCondition, fields: Iterable[ChangeableField]) -> bool:
+def reads_changed(condition: SchemaCondition, fields: Iterable[ChangeableField]) -> bool:
     """Return whether a condition may read a part of `message` that a later rule changes. Return True if in doubt."""
     text = condition.text
-    if condition.is_evaluated_per_field and _MESSAGE not in _WORDS.findall(text):
+    if condition.is_about_fields and _MESSAGE not in _WORDS.findall(text):
         return False  # the condition skips the changed fields
-    return ChangedFields(condition.changes, fields).reads_changed_field(text, _MESSAGE)
+    return ChangedFields(condition.changes, fields).are_read(text, _MESSAGE)
 
 
-def expression_unless_it_reads_encrypted(
-    encrypted: ChangedFields, text: str, expression: Expression
-) -> Expression | UnevaluatedCondition:
-    """Return an expression over `value`, or UnevaluatedCondition if it may read an encrypted field."""
-    return UnevaluatedCondition() if encrypted.reads_changed_field(text, _VALUE) else expression
+def unless_read(encrypted: ChangedFields, text: str, expression: Expression) -> Expression | NotEvaluated:
+    """Return an expression over `value`, or NotEvaluated if it may read an encrypted field."""
+    return NotEvaluated() if encrypted.are_read(text, _VALUE) else expression

@@ -52,7 +52,7 @@ class Content(Protocol):
 class HasFormats(Protocol):
     """A schema in a language in which formats may be annotations."""
 
-    def content_with_format_annotations(self, budget: StepBudget) -> Content:
+    def annotating_formats(self, budget: StepBudget) -> Content:
         """Return the schema with formats as annotations. It is compiled only once.
 
         Spends steps like RecordRule.fault. Raises SchemaUnusable.
@@ -63,18 +63,18 @@ class HasFormats(Protocol):
 class HasJsonEncoding(Protocol):
     """An Avro schema that may describe data in JSON encoding."""
 
-    def json_encoding_content(self) -> Content:
+    def json_encoded(self) -> Content:
         """Return the schema for data in JSON encoding. It is created only once."""
 
 
-def content_with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
+def with_formats(content: Content, formats: Formats, budget: StepBudget) -> Content:
     """Return the schema with this meaning of formats.
 
     If the schema's language has no formats, returns the schema unchanged.
     """
     if formats is Formats.ASSERT or not isinstance(content, HasFormats):
         return content
-    return content.content_with_format_annotations(budget)
+    return content.annotating_formats(budget)
 
 
 @runtime_checkable
@@ -89,11 +89,11 @@ class HasNativeContentCheck(Protocol):
 
 
 @runtime_checkable
-class CompilesInThisProcess(Protocol):
+class CompiledHere(Protocol):
     """A schema that another process may apply."""
 
     @property
-    def content_compiled_in_process(self) -> Content | None:
+    def compiled_here(self) -> Content | None:
         """Return the schema compiled in this process, or None if compiling it here is too costly."""
 
 
@@ -102,7 +102,7 @@ class HasEncryptedFields(Protocol):
     """A schema from a registry that may have rules that encrypt fields."""
 
     @property
-    def encrypted_field_names(self) -> frozenset[str]:
+    def encrypted_names(self) -> frozenset[str]:
         """Return the names of the fields that serializers encrypt."""
 
 
@@ -139,10 +139,10 @@ class HasConstraints(Protocol):
 
 
 @runtime_checkable
-class ConvertibleToJson(Protocol):
+class ReadAsJson(Protocol):
     """A schema with values that can be converted to JSON (json_form.py)."""
 
-    def matches_json_schema_as_json(self, json_schema: str) -> ExpressionOfSchema:
+    def follows_as_json(self, json_schema: str) -> ExpressionOfSchema:
         """Return the condition that this schema's values, as JSON, are valid against a JSON Schema.
 
         Raises RuleUnusable and SchemaError.

@@ -50,7 +50,7 @@ class FieldTags:
         self._by_pattern = [(_matcher(pattern), tags) for pattern, tags in by_pattern]
         self._known: dict[str, frozenset[str]] = {}
 
-    def metadata_tags_of(self, full_name: str) -> frozenset[str]:
+    def tags_of(self, full_name: str) -> frozenset[str]:
         """Return a field's tags, by its full name."""
         if not self._by_pattern:
             return frozenset()
@@ -71,12 +71,12 @@ class FieldChange:
     tags: frozenset[str]
     tags_by_pattern: TagsByPattern = ()
 
-    def change_predicate(self) -> Callable[[str, frozenset[str]], bool]:
+    def applies_to(self) -> Callable[[str, frozenset[str]], bool]:
         """Return a function from a field's full name and inline tags to whether the rule changes the field."""
         by_pattern = FieldTags(self.tags_by_pattern)
 
         def applies(full_name: str, inline: frozenset[str]) -> bool:
-            return not self.tags or not self.tags.isdisjoint(inline | by_pattern.metadata_tags_of(full_name))
+            return not self.tags or not self.tags.isdisjoint(inline | by_pattern.tags_of(full_name))
 
         return applies
 

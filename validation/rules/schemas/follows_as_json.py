@@ -9,7 +9,7 @@ from sluicegate.validation.rules.schemas.content import Content
 from sluicegate.validation.rules.schemas.json_form import JsonForm, NoJsonForm
 
 
-class RequireJsonForm:
+class FollowsAsJson:
     """A requirement that values, converted by `form`, are valid against a JSON Schema (`ExpressionOfSchema`).
 
     Values that do not match their own schema pass, because the rule for that schema reports them.

@@ -4,7 +4,7 @@ import zlib
 from typing import Final, Protocol
 from uuid import UUID
 
-from sluicegate.validation.rules.protobuf.message_names import apicurio_name_prefix
+from sluicegate.validation.rules.protobuf.message_names import encoded_name
 from sluicegate.validation.rules.rule import Header, Side, StepBudget
 from sluicegate.validation.rules.schemas.wire_format import (
     ApicurioId,
@@ -12,10 +12,10 @@ from sluicegate.validation.rules.schemas.wire_format import (
     SchemaId,
     data_after_id,
     has_schema_id,
+    header_of,
     id_in_header,
     id_in_prefix,
     last_header_value,
-    schema_id_header_of,
 )
 
 _OTHER_REGISTRY: Final = "was it registered at another one?"
@@ -30,7 +30,7 @@ class SchemaFraming(Protocol):
     def subject_key(self, side: Side) -> str:
         """Return the serializers' configuration key that names the subject."""
 
-    def read_schema_id(
+    def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
         """Return the schema id and the data without it, or a message if the id is wrong or missing.
@@ -48,11 +48,11 @@ class ConfluentFraming:
         """Return the serializers' configuration key that names the subject."""
         return f"{side.value}.subject.name.strategy"
 
-    def read_schema_id(
+    def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
         """Return the schema id and the data without it, or a message if the id is wrong or missing."""
-        header = schema_id_header_of(side)
+        header = header_of(side)
         named = last_header_value(headers, header) if headers else None
         if named is not None:
             schema_id = id_in_header(named)
@@ -87,7 +87,7 @@ class ApicurioFraming:
         """Return the serializers' configuration key that names the artifact."""
         return "apicurio.registry.artifact-resolver-strategy"
 
-    def read_schema_id(
+    def named_by(
         self, side: Side, headers: tuple[Header, ...], data: bytes, _budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
         """Return the schema id and the data without it, or a message if the id is wrong or missing."""
@@ -99,7 +99,7 @@ class ApicurioFraming:
                     return f"the header {header} does not contain an id of eight bytes"
                 # Key and value use the same header. The serializer writes it first for the key and then for the value.
                 message = last_header_value(headers[::-1] if side is Side.KEY else headers, _PROTOBUF_TYPE)
-                before = b"" if message is None else apicurio_name_prefix(message)
+                before = b"" if message is None else encoded_name(message)
                 return ApicurioId(kind, int.from_bytes(named)), before + data
         if data[:1] == bytes([_ZERO]):
             size = _LONG_BYTES if data[1 : 1 + _INT_BYTES] == bytes(_INT_BYTES) else _INT_BYTES
@@ -139,7 +139,7 @@ class GlueFraming:
         """Return the serializers' configuration key that names the schema."""
         return "schemaNameGenerationClass"
 
-    def read_schema_id(
+    def named_by(
         self, side: Side, _headers: tuple[Header, ...], data: bytes, budget: StepBudget
     ) -> tuple[SchemaId, bytes] | str:
         """Return the schema id and the data without it, or a message if the id is wrong or missing."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from sluicegate.validation.rules.schemas.changed_fields import ChangedFields
-from sluicegate.validation.rules.schemas.conditions import Clock, UnevaluatedCondition
+from sluicegate.validation.rules.schemas.conditions import Clock, NotEvaluated
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
 from sluicegate.validation.rules.schemas.field_tags import FieldChange, fields_with_number
 from sluicegate.validation.rules.schemas.rule_sets import WriteRules
@@ -85,8 +85,8 @@ def _may_differ(place: RulePlace, rule: InlineRule, changed: ChangedFields | Non
     if place.is_uncertain or not changed:
         return place.is_uncertain
     if place.field is None:
-        return changed.reads_changed_field(rule.text, _THIS)
-    return changed.reads_changed_field_from(place.field, rule.text, _THIS)
+        return changed.are_read(rule.text, _THIS)
+    return changed.are_read_from(place.field, rule.text, _THIS)
 
 
 @runtime_checkable
@@ -99,7 +99,7 @@ class HasInlineRules(Protocol):
         Raises RuleUnusable.
         """
 
-    def rules_with_places(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
+    def placed_rules(self, changes: Sequence[FieldChange] = ()) -> PlacedRules:
         """Return its rules by their places."""
 
 
@@ -118,7 +118,7 @@ def inline_rules_in(schema: Any) -> tuple[InlineRule, ...]:
     return tuple(_rule(each.get("name"), each.get("expr"), each.get("doc")) for each in rules)
 
 
-def inline_rules_in_source(text: bytes) -> tuple[InlineRule, ...]:
+def inline_rules_of_text(text: bytes) -> tuple[InlineRule, ...]:
     """Return all rules in the source of an Avro or JSON Schema, which need not be usable."""
     try:
         waiting = [json.loads(text)]
@@ -151,10 +151,10 @@ def _rule(name: Any, expression: Any, doc: Any) -> InlineRule:
 def compiled_inline_rules(content: Content, changes: Sequence[FieldChange], now: Clock) -> ExpressionOfSchema:
     """Return the rules inside a schema. Raises RuleUnusable."""
     found = content.inline_rules(changes, now) if isinstance(content, HasInlineRules) else None
-    return UnevaluatedCondition() if found is None else found
+    return NotEvaluated() if found is None else found
 
 
-def describe_unenforced_rules(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
+def rules_that_are_not_enforced(content: Content, rules: WriteRules, are_enforced: bool) -> Iterator[str]:
     """Yield a sentence about the rules inside a schema that do not apply.
 
     `are_enforced` is whether the configuration enforces them.
@@ -162,17 +162,17 @@ def describe_unenforced_rules(content: Content, rules: WriteRules, are_enforced:
     if not isinstance(content, HasInlineRules):
         return
     if not are_enforced:
-        yield from _about(content.rules_with_places().names, "no rule for it sets inline_rules: true")
+        yield from _about(content.placed_rules().names, "no rule for it sets inline_rules: true")
     elif rules.rewrites:
         why = f"its rule {rules.rewrites[0]} changes whole values before they are written"
-        yield from _about(content.rules_with_places().names, why)
+        yield from _about(content.placed_rules().names, why)
     elif rules.changes:
         changing = _listed([change.name for change in rules.changes])
         why = f"they may read fields that its rules ({changing}) change before values are written"
-        yield from _about(content.rules_with_places(rules.changes).passed_over, why)
+        yield from _about(content.placed_rules(rules.changes).passed_over, why)
 
 
-def describe_unusable_rules(expression: object) -> str:
+def unusable_rules_of(expression: object) -> str:
     """Return a description of the rules in a compiled schema that cannot be evaluated; an empty string if all can."""
     found = expression.unusable_rules() if isinstance(expression, HasUnusableRules) else ()
     if not found:

@@ -40,7 +40,7 @@ class JsonForm(Protocol):
         """Return the value as JSON. Spends the steps in advance. Raises NotOfSchema and NoJsonForm."""
 
 
-def dump_json(value: Any) -> bytes:
+def dumped(value: Any) -> bytes:
     """Return a value as JSON. Its numbers may come from `number`. Raises NoJsonForm."""
     orjson = import_module("orjson")
     try:
@@ -51,7 +51,7 @@ def dump_json(value: Any) -> bytes:
 
 
 def number(text: str) -> Any:
-    """Return a number for `dump_json`, with all its digits."""
+    """Return a number for `dumped`, with all its digits."""
     return import_module("orjson").Fragment(text)
 
 

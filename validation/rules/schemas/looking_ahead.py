@@ -8,7 +8,7 @@ from sluicegate.validation.rules.rule import StepBudget, SupportsLookAhead
 Subject = TypeVar("Subject")
 
 
-def evaluate_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepBudget) -> None:
+def look_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepBudget) -> None:
     """Let each schema, or expression over a schema, look ahead at its own data or records. Skips None."""
     by_schema: dict[object, list[Subject]] = {}
     for one in known:
@@ -16,4 +16,4 @@ def evaluate_ahead(known: Iterable[tuple[object, Subject] | None], budget: StepB
             by_schema.setdefault(one[0], []).append(one[1])
     for schema, subjects in by_schema.items():
         if isinstance(schema, SupportsLookAhead):
-            schema.evaluate_ahead(subjects, budget)
+            schema.look_ahead(subjects, budget)

@@ -25,10 +25,10 @@ from sluicegate.validation.rules.schemas.content import (
     HasJsonEncoding,
     SchemaLanguage,
     SchemaUnusable,
-    content_with_formats,
+    with_formats,
 )
 from sluicegate.validation.rules.schemas.framing import SchemaFraming, is_json_encoded
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.rule_sets import NO_RULES, WriteRules
 from sluicegate.validation.rules.schemas.wire_format import SchemaId, last_header_value
 
@@ -126,7 +126,7 @@ def _explanation(content: Content, data: bytes, budget: StepBudget) -> str | Non
     return content.description(data, budget)
 
 
-class RequireRegisteredSchema:
+class HasRegisteredSchema:
     """A rule that requires a schema from a registry. A null key or value passes.
 
     `language` is the required schema language; None means any. `formats` determines the meaning of formats in JSON
@@ -161,9 +161,9 @@ class RequireRegisteredSchema:
     def fault(self, record: RuledRecord) -> str | None:
         return self._words(record, _fault)
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Validate several records together."""
-        evaluate_ahead(map(self.content_without_waiting, records), budget)
+        look_ahead(map(self.known_content, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
         """Return the message of `fault`, with the schema's explanation."""
@@ -172,18 +172,18 @@ class RequireRegisteredSchema:
         except (Outage, SchemaError):
             return None
 
-    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return a record's schema and data if this neither waits nor takes long, otherwise None."""
-        found = self.schema_without_waiting(record)
+        found = self.known_schema(record)
         if found is None:
             return None
         try:
-            return content_with_formats(found[0].content, self._formats, LimitedSteps(record.budget)), found[1]
+            return with_formats(found[0].content, self._formats, LimitedSteps(record.budget)), found[1]
         except (TooManySteps, SchemaUnusable):
             return None
 
-    def schema_without_waiting(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
-        """Return the same as `content_without_waiting`, but with the rules that the registry stores with the schema."""
+    def known_schema(self, record: RuledRecord) -> tuple[RegisteredSchema, bytes] | None:
+        """Return the same as `known_content`, but with the rules that the registry stores with the schema."""
         try:
             found = self._named_by(record, LimitedSteps(record.budget, _MOST_FRAMING_STEPS))
         except TooManySteps:
@@ -252,7 +252,7 @@ class RequireRegisteredSchema:
     def _named_by(self, record: RuledRecord, budget: StepBudget) -> tuple[SchemaId, bytes] | str | None:
         """Return a record's schema id and data; a message if the id is wrong or missing; None for null."""
         data = self._read(record)
-        return None if data is None else self._schemas.framing.read_schema_id(self._side, record.headers, data, budget)
+        return None if data is None else self._schemas.framing.named_by(self._side, record.headers, data, budget)
 
     def _schema(self, schema_id: SchemaId, budget: StepBudget) -> RegisteredSchema:
         """Return a schema. Raises Outage, SchemaError and UnknownSchema."""
@@ -265,7 +265,7 @@ class RequireRegisteredSchema:
         content = schema.content
         if not is_json_encoded(self._schemas.framing, self._side, headers) or not isinstance(content, HasJsonEncoding):
             return schema
-        return replace(schema, content=content.json_encoding_content())
+        return replace(schema, content=content.json_encoded())
 
     def _words_by_schema(self, schema_id: SchemaId, data: bytes, record: RuledRecord, of: _Check) -> str | None:
         schema = self._as_encoded(self._schema(schema_id, record.budget), record.headers)
@@ -287,7 +287,7 @@ class RequireRegisteredSchema:
         if is_encrypted:
             return None
         try:
-            content = content_with_formats(schema.content, self._formats, record.budget)
+            content = with_formats(schema.content, self._formats, record.budget)
             fault = of(content, data, record.budget)
         except (SchemaError, SchemaUnusable) as error:
             raise SchemaError(f"{which} cannot be used: {error}") from error

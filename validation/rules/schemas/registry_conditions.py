@@ -18,8 +18,8 @@ from sluicegate.validation.rules.rule import (
 )
 from sluicegate.validation.rules.schemas.conditions import Clock, ConditionLanguage, SchemaCondition
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
-from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 # Each compiled expression takes up to 200 kB. A schema that the registry's cache has dropped is not kept here either.
@@ -29,12 +29,12 @@ _Compiled = tuple[tuple[SchemaCondition, ExpressionOfSchema | str], ...]
 """Each condition with its expression, or with the reason why it cannot be used."""
 
 
-class RequireRegistryConditions(SimpleRule):
+class MeetsConditions(SimpleRule):
     """A rule that requires a value to meet all conditions of its schema in a registry."""
 
     is_slow = True
 
-    def __init__(self, schemas: RequireRegisteredSchema, side: Side, now: Clock) -> None:
+    def __init__(self, schemas: HasRegisteredSchema, side: Side, now: Clock) -> None:
         self.parts = schemas.parts
         self._schemas = schemas
         self._name = side.value
@@ -57,12 +57,12 @@ class RequireRegistryConditions(SimpleRule):
                 return f"the {self._name} does not meet the condition {condition.name} of {name}: {words}"
         return None
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate each known schema's first condition for several records together."""
-        evaluate_ahead(map(self._known, records), budget)
+        look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
-        found = None if self._read(record) is None else self._schemas.schema_without_waiting(record)
+        found = None if self._read(record) is None else self._schemas.known_schema(record)
         compiled = None if found is None else self._by_content.get(found[0].content)
         if found is None or not compiled or isinstance(compiled[0][1], str):
             return None
@@ -72,12 +72,12 @@ class RequireRegistryConditions(SimpleRule):
         budget.spend(UNBOUNDED)
         if len(self._by_content) >= _MOST_KEPT:
             self._by_content.clear()
-        found = tuple((each, compile_condition_on(schema.content, each, self._now)) for each in schema.rules.conditions)
+        found = tuple((each, condition_on(schema.content, each, self._now)) for each in schema.rules.conditions)
         self._by_content[schema.content] = found
         return found
 
 
-def compile_condition_on(content: Content, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema | str:
+def condition_on(content: Content, condition: SchemaCondition, now: Clock) -> ExpressionOfSchema | str:
     """Return a condition on a schema's values, or the reason why it is unusable, as a phrase that follows its name.
 
     `now` is the clock for the variable of that name.

@@ -47,7 +47,7 @@ class WriteRules:
 NO_RULES: Final = WriteRules()
 
 
-def parse_write_rules(rule_set: object, metadata: object = None) -> WriteRules:
+def write_rules_in(rule_set: object, metadata: object = None) -> WriteRules:
     """Return the rules in a registry's `ruleSet`. Raises ValueError if it cannot be read.
 
     `metadata` is the metadata that the registry stores with it, or None.
@@ -148,7 +148,7 @@ def _texts(found: object, where: str) -> frozenset[str]:
     return frozenset(map(str, found))
 
 
-def describe_unvalidated_parts(rules: WriteRules) -> Iterator[str]:
+def passed_over_by(rules: WriteRules) -> Iterator[str]:
     """Yield a sentence for each part of records that is not validated because of these rules."""
     for name in rules.payload:
         yield f"values are not validated, because its rule {name} changes the serialized bytes (encodingRules)"

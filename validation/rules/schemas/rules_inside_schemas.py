@@ -12,20 +12,20 @@ from sluicegate.validation.rules.rule import UNBOUNDED, RuledRecord, RuleUnusabl
 from sluicegate.validation.rules.schemas.conditions import Clock
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema
 from sluicegate.validation.rules.schemas.inline_rules import compiled_inline_rules
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
-from sluicegate.validation.rules.schemas.registered_schema import RegisteredSchema, RequireRegisteredSchema
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, RegisteredSchema
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 # Each compiled expression takes up to 200 kB. A schema that the registry's cache has dropped is not kept here either.
 _MOST_KEPT = 100
 
 
-class RequireRulesInsideSchema(SimpleRule):
+class MeetsRulesInside(SimpleRule):
     """A rule that requires a value, or a key, to meet the rules inside its schema in a registry."""
 
     is_slow = True
 
-    def __init__(self, schemas: RequireRegisteredSchema, side: Side, now: Clock) -> None:
+    def __init__(self, schemas: HasRegisteredSchema, side: Side, now: Clock) -> None:
         self.parts = schemas.parts
         self._schemas = schemas
         self._read = side.bytes_of
@@ -49,12 +49,12 @@ class RequireRulesInsideSchema(SimpleRule):
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the rules inside known schemas for several records together."""
-        evaluate_ahead(map(self._known, records), budget)
+        look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
-        found = None if self._read(record) is None else self._schemas.schema_without_waiting(record)
+        found = None if self._read(record) is None else self._schemas.known_schema(record)
         expression = None if found is None or found[0].rules.rewrites else self._by_content.get(found[0].content)
         if found is None or expression is None or isinstance(expression, str):
             return None

@@ -17,8 +17,8 @@ from sluicegate.validation.rules.rule import (
     StepBudget,
 )
 from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasConstraints
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
-from sluicegate.validation.rules.schemas.schema_expression import RecordSchemaLookup
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
+from sluicegate.validation.rules.schemas.schema_expression import SchemaOfRecord
 from sluicegate.validation.rules.simple_rule import SimpleRule
 
 # A schema that the registry's cache has dropped is not kept here either.
@@ -27,12 +27,12 @@ _Compiled = ExpressionOfSchema | str | None
 """The constraints, or the reason why they cannot be used. None if the schema's language has none."""
 
 
-class RequireSchemaConstraints(SimpleRule):
+class MeetsConstraints(SimpleRule):
     """A rule that requires data with a schema from `schemas` to meet that schema's constraints."""
 
     is_slow = True
 
-    def __init__(self, schemas: RecordSchemaLookup, side: Side) -> None:
+    def __init__(self, schemas: SchemaOfRecord, side: Side) -> None:
         self.parts = side.part | Part.HEADERS
         self._schemas = schemas
         self._name = side.value
@@ -64,12 +64,12 @@ class RequireSchemaConstraints(SimpleRule):
             raise SchemaError(f"{name} cannot be used: {error}") from error
         return None if words is None else f"the {self._name} {words}"
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the constraints of known schemas for several records together."""
-        evaluate_ahead(map(self._known, records), budget)
+        look_ahead(map(self._known, records), budget)
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
-        found = None if self._read(record) is None else self._schemas.content_without_waiting(record)
+        found = None if self._read(record) is None else self._schemas.known_content(record)
         constraints = None if found is None else self._by_content.get(found[0])
         if found is None or constraints is None or isinstance(constraints, str):
             return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression, replace_value
+from sluicegate.validation.rules.cel.rule import IsTrue, replace_value
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import (
     UNBOUNDED,
@@ -19,8 +19,8 @@ from sluicegate.validation.rules.rule import (
     Side,
     StepBudget,
 )
-from sluicegate.validation.rules.schemas.content import Content, ConvertibleToJson, ExpressionOfSchema, HasExpressions
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
+from sluicegate.validation.rules.schemas.content import Content, ExpressionOfSchema, HasExpressions, ReadAsJson
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 
 CompileFor = Callable[[Content, str], ExpressionOfSchema]
 
@@ -29,10 +29,10 @@ _MOST_KEPT = 100
 
 
 @runtime_checkable
-class RecordSchemaLookup(Protocol):
+class SchemaOfRecord(Protocol):
     """A rule for a schema, which finds the schema of each record."""
 
-    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema and the data without an id, if they are available without waiting."""
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
@@ -42,7 +42,7 @@ class RecordSchemaLookup(Protocol):
         """
 
 
-class RequireSchemaExpression:
+class TrueOfSchema:
     """A rule that requires a condition to be true for keys or values with a schema from `schemas`.
 
     `text` is a CEL expression, or any other text that `compile_for` can compile for a schema.
@@ -52,11 +52,11 @@ class RequireSchemaExpression:
     parts = Part.KEY | Part.VALUE | Part.HEADERS
 
     def __init__(
-        self, text: str, schemas: RecordSchemaLookup, compile_for: CompileFor | None = None, side: Side = Side.VALUE
+        self, text: str, schemas: SchemaOfRecord, compile_for: CompileFor | None = None, side: Side = Side.VALUE
     ) -> None:
         self._text = text
         self._schemas = schemas
-        self._compile_for = compile_for or schema_expression_of
+        self._compile_for = compile_for or expression_of
         self._read = side.bytes_of
         self._by_content: WeakKeyDictionary[Content, ExpressionOfSchema | str] = WeakKeyDictionary()
 
@@ -77,9 +77,9 @@ class RequireSchemaExpression:
         except SchemaError as error:
             raise SchemaError(f"{name} cannot be used: {error}") from error
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Evaluate the conditions on known schemas for several records together."""
-        evaluate_ahead(map(self._known, records), budget)
+        look_ahead(map(self._known, records), budget)
 
     def description(self, record: RuledRecord) -> str | None:
         """Return the condition's explanation, or None while the record's schema is unknown."""
@@ -87,7 +87,7 @@ class RequireSchemaExpression:
         return None if known is None else known[0].description(known[1])
 
     def _known(self, record: RuledRecord) -> tuple[ExpressionOfSchema, RuledRecord] | None:
-        found = None if self._read(record) is None else self._schemas.content_without_waiting(record)
+        found = None if self._read(record) is None else self._schemas.known_content(record)
         expression = None if found is None else self._by_content.get(found[0])
         if found is None or expression is None or isinstance(expression, str):
             return None
@@ -106,22 +106,22 @@ class RequireSchemaExpression:
         return found
 
 
-def schema_expression_of(content: Content, text: str) -> ExpressionOfSchema:
+def expression_of(content: Content, text: str) -> ExpressionOfSchema:
     """Return a CEL expression over a schema's values. Raises RuleUnusable."""
-    return content.expression(text) if isinstance(content, HasExpressions) else RequireTrueExpression(text)
+    return content.expression(text) if isinstance(content, HasExpressions) else IsTrue(text)
 
 
 def json_schema_of(content: Content, text: str) -> ExpressionOfSchema:
     """Return the condition that a schema's values, as JSON, are valid against a JSON Schema. Raises RuleUnusable."""
-    if not isinstance(content, ConvertibleToJson):
+    if not isinstance(content, ReadAsJson):
         raise RuleUnusable("the values of the schema have no JSON form")
-    return content.matches_json_schema_as_json(text)
+    return content.follows_as_json(text)
 
 
 def check_syntax(expression: str) -> None:
     """Check what can be checked of an expression without a schema. Raises ExpressionUnusable."""
     try:
-        RequireTrueExpression(expression)
+        IsTrue(expression)
     except ExpressionUnusable as error:
         if "undeclared reference" not in str(error):  # names from a Protobuf schema are undeclared here
             raise

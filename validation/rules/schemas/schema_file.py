@@ -6,7 +6,7 @@ from enum import Enum
 from sluicegate.validation.rules.native.questions import OrdinaryQuestions, native_check_about
 from sluicegate.validation.rules.rule import RuledRecord, SchemaError, Side, StepBudget
 from sluicegate.validation.rules.schemas.content import Content, HasNativeContentCheck
-from sluicegate.validation.rules.schemas.looking_ahead import evaluate_ahead
+from sluicegate.validation.rules.schemas.looking_ahead import look_ahead
 from sluicegate.validation.rules.schemas.wire_format import ID_BYTES, has_schema_id
 
 
@@ -17,7 +17,7 @@ class Envelope(Enum):
     CONFLUENT = "confluent"  # a zero byte and a schema id, which is not checked
 
 
-class RequireSchema:
+class FollowsSchema:
     """A rule that requires the key or value to match `content`. Null passes (see the rule `required`)."""
 
     def __init__(self, side: Side, content: Content, envelope: Envelope = Envelope.NONE) -> None:
@@ -58,11 +58,11 @@ class RequireSchema:
             "schema.envelope: confluent or schema.registry in the rule"
         )
 
-    def evaluate_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
+    def look_ahead(self, records: Sequence[RuledRecord], budget: StepBudget) -> None:
         """Validate several records together."""
-        evaluate_ahead(map(self.content_without_waiting, records), budget)
+        look_ahead(map(self.known_content, records), budget)
 
-    def content_without_waiting(self, record: RuledRecord) -> tuple[Content, bytes] | None:
+    def known_content(self, record: RuledRecord) -> tuple[Content, bytes] | None:
         """Return the schema and the data after the envelope; None for null, or if the envelope is missing."""
         data = self._read(record)
         if data is None or (self._begins and not has_schema_id(data)):
@@ -70,8 +70,8 @@ class RequireSchema:
         return self._content, data[self._begins :]
 
     def content(self, record: RuledRecord) -> tuple[Content, bytes, str] | None:
-        """Return the same as `content_without_waiting`, and the schema's name in messages."""
-        found = self.content_without_waiting(record)
+        """Return the same as `known_content`, and the schema's name in messages."""
+        found = self.known_content(record)
         return None if found is None else (*found, f"the schema of the {self._name}")
 
     def description(self, record: RuledRecord) -> str | None:

@@ -47,7 +47,7 @@ def id_in_prefix(data: bytes) -> int:
     return int.from_bytes(data[1:ID_BYTES])
 
 
-def schema_id_header_of(side: Side) -> bytes:
+def header_of(side: Side) -> bytes:
     """Return the name of the header with a key's or a value's schema id."""
     return _HEADERS[side]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sluicegate.proxy.reporting.metrics.batch_events import BatchEvent
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.family import Family, batch_counter, counter
-from sluicegate.validation.broker_meters import BrokerMeter, counts_as_failed_produce_request
+from sluicegate.validation.broker_meters import BrokerMeter, has_failed
 
 _PREFIX = "kafka_server_brokertopicmetrics_"
 
@@ -25,7 +25,7 @@ _FAILED = batch_counter(
     "Existing alerts usually use this metric. As on a broker, the series without `topic` is the sum of the others.",
     BatchEvent.REJECTED,
     BatchEvent.QUARANTINED,
-    when=counts_as_failed_produce_request,
+    when=has_failed,
 )
 
 

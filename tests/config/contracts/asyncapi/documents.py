@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from sluicegate.config.loading import LoadedConfig
+from sluicegate.config.loading import Loaded
 from sluicegate.proxy.registry.schema_rules import SchemaRules
 from sluicegate.validation.rules.from_keys import parts_of
-from tests.config.contracts.written import configuration_problems_with_files, load_configuration_with_files
+from tests.config.contracts.written import load_texts, problems_of_texts
 from tests.validation.rules.records import record
 
 Header = tuple[bytes, bytes | None]
@@ -63,7 +63,7 @@ channels:
 """ + SHOP_3[SHOP_3.index("components:") :]  # fmt: skip
 
 
-def asyncapi_document_with_payload(payload: str, more: str = "", version: str = "3.0.0") -> str:
+def channel_with(payload: str, more: str = "", version: str = "3.0.0") -> str:
     """Return a document of version 3 with the topic `t` and one message. `more` are further keys of the message."""
     return (
         f"asyncapi: {version}\ninfo: {{title: t, version: '1'}}\nservers: {{s: {{host: h, protocol: kafka}}}}\n"
@@ -71,29 +71,27 @@ def asyncapi_document_with_payload(payload: str, more: str = "", version: str = 
     )
 
 
-def load_document(folder: Path, document: str, text: str = CONTRACTS, **files: str) -> LoadedConfig:
-    """Write the document to `shop.asyncapi.yaml` and load a configuration with it. `files` are as in
-    `load_configuration_with_files`.
-    """
+def load_document(folder: Path, document: str, text: str = CONTRACTS, **files: str) -> Loaded:
+    """Write the document to `shop.asyncapi.yaml` and load a configuration with it. `files` are as in `load_texts`."""
     (folder / "shop.asyncapi.yaml").write_text(document)
-    return load_configuration_with_files(folder, text, **files)
+    return load_texts(folder, text, **files)
 
 
-def config_problems_of_document(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
+def problems_of_document(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
     (folder / "shop.asyncapi.yaml").write_text(document)
-    return configuration_problems_with_files(folder, text)
+    return problems_of_texts(folder, text)
 
 
-class FirstTopicValidator:
+class Validator:
     """Validates records by the rules of the first entry of a configuration."""
 
-    def __init__(self, loaded: LoadedConfig) -> None:
+    def __init__(self, loaded: Loaded) -> None:
         maker = SchemaRules({})
         self._parts = [
             (rule.name, part) for rule in loaded.config.topics[0].rules or () for part in parts_of(rule, maker)
         ]
 
-    def names_of_violated_rules(
+    def violated_names(
         self, value: bytes | None = None, key: bytes | None = None, headers: tuple[Header, ...] = ()
     ) -> list[str]:
         """Return the names of the rules that a record violates."""

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.values.contract import contract_of_topic
+from sluicegate.config.values.contract import contract_of
 from tests.config.contracts.asyncapi.documents import (
     CONTRACTS,
     SHOP_2,
     SHOP_3,
-    asyncapi_document_with_payload,
-    config_problems_of_document,
+    channel_with,
     load_document,
+    problems_of_document,
 )
 
 
-def topic_patterns_of_document(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
+def matches_of(folder: Path, document: str, text: str = CONTRACTS) -> list[str]:
     return [topic.match for topic in load_document(folder, document, text).config.topics]
 
 
-def asyncapi_document_with_channel(channel: str, more: str = "", version: str = "3.0.0") -> str:
+def document_with(channel: str, more: str = "", version: str = "3.0.0") -> str:
     """Return a document with this channel `c`; in version 2, with these channels. `more` are further keys."""
     channels = (
         f"{{{channel}}}" if version.startswith("2") else f"{{c: {{{channel}, messages: {{m: {{payload: {{}}}}}}}}}}"
@@ -33,7 +33,7 @@ def asyncapi_document_with_channel(channel: str, more: str = "", version: str = 
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_asyncapi_document_yields_topic_rules_and_the_contact_as_owner(document: str, tmp_path: Path) -> None:
+def test_a_document_gives_its_topic_rules_and_the_contact_as_the_owner(document: str, tmp_path: Path) -> None:
     loaded = load_document(tmp_path, document)
 
     (topic,) = loaded.config.topics
@@ -59,12 +59,10 @@ def test_asyncapi_document_yields_topic_rules_and_the_contact_as_owner(document:
         ("address: 'o.{region}', parameters: {region: {$ref: '#/components/parameters/r'}}", [r"/o\.[^.]+/"]),
     ],
 )
-def test_channel_address_or_kafka_binding_sets_the_topic_pattern(
-    channel: str, matches: list[str], tmp_path: Path
-) -> None:
+def test_the_address_or_the_binding_names_the_topics(channel: str, matches: list[str], tmp_path: Path) -> None:
     more = "servers: {s: {host: h, protocol: kafka}}\ncomponents: {parameters: {r: {description: d}}}"
 
-    assert topic_patterns_of_document(tmp_path, asyncapi_document_with_channel(channel, more)) == matches
+    assert matches_of(tmp_path, document_with(channel, more)) == matches
 
 
 @pytest.mark.parametrize(
@@ -78,10 +76,10 @@ def test_channel_address_or_kafka_binding_sets_the_topic_pattern(
         ("a: {servers: [q], publish: {message: {payload: {}}}}, b: {servers: [s]}", ["b"]),
     ],
 )
-def test_asyncapi_version_2_uses_the_channel_name_as_address(channels: str, matches: list[str], tmp_path: Path) -> None:
+def test_in_version_2_the_name_of_the_channel_is_its_address(channels: str, matches: list[str], tmp_path: Path) -> None:
     more = "servers: {s: {url: h, protocol: kafka}, q: {url: h, protocol: mqtt}}"
 
-    assert topic_patterns_of_document(tmp_path, asyncapi_document_with_channel(channels, more, "2.6.0")) == matches
+    assert matches_of(tmp_path, document_with(channels, more, "2.6.0")) == matches
 
 
 @pytest.mark.parametrize(
@@ -96,12 +94,10 @@ def test_asyncapi_version_2_uses_the_channel_name_as_address(channels: str, matc
         ("x-none: 1", "bindings: {kafka: {partitions: 3}}", True),
     ],
 )  # fmt: skip
-def test_only_channels_with_a_kafka_server_or_kafka_binding_become_topics(
+def test_a_channel_is_a_topic_by_its_servers_or_its_binding(
     more: str, channel: str, is_topic: bool, tmp_path: Path
 ) -> None:
-    loaded = load_document(
-        tmp_path, asyncapi_document_with_channel(f"address: orders{', ' if channel else ''}{channel}", more)
-    )
+    loaded = load_document(tmp_path, document_with(f"address: orders{', ' if channel else ''}{channel}", more))
 
     assert bool(loaded.config.topics) == is_topic
     assert any(
@@ -112,50 +108,44 @@ def test_only_channels_with_a_kafka_server_or_kafka_binding_become_topics(
 @pytest.mark.parametrize(
     ("document", "wrong"),
     [
-        (asyncapi_document_with_channel("address: a/b"), "channels.c.address: a/b is not a valid topic name"),
-        (asyncapi_document_with_channel("address: [a]"), 'channels.c.address: ["a"] is not of types "null", "string"'),
+        (document_with("address: a/b"), "channels.c.address: a/b is not a valid topic name"),
+        (document_with("address: [a]"), 'channels.c.address: ["a"] is not of types "null", "string"'),
+        (document_with("address: 'o.{r}', parameters: {r: {enum: ['a b']}}"), "which cannot be part of a topic name"),
+        (document_with("address: a, servers: [{$ref: '#/servers/z'}]"), "cannot be resolved: there is no z"),
         (
-            asyncapi_document_with_channel("address: 'o.{r}', parameters: {r: {enum: ['a b']}}"),
-            "which cannot be part of a topic name",
-        ),
-        (
-            asyncapi_document_with_channel("address: a, servers: [{$ref: '#/servers/z'}]"),
-            "cannot be resolved: there is no z",
-        ),
-        (
-            asyncapi_document_with_channel("a: {servers: [z]}", "servers: {s: {url: h, protocol: kafka}}", "2.6.0"),
+            document_with("a: {servers: [z]}", "servers: {s: {url: h, protocol: kafka}}", "2.6.0"),
             "the document defines no such server",
         ),
         (
-            asyncapi_document_with_channel("address: a", version="1.2.0"),
+            document_with("address: a", version="1.2.0"),
             "asyncapi: versions 2.0 to 2.6, 3.0 and 3.1 of AsyncAPI are read; found 1.2.0",
         ),
         (
-            asyncapi_document_with_channel("address: 'o.{a}.{b}', parameters: {a: {enum: x}}"),
+            document_with("address: 'o.{a}.{b}', parameters: {a: {enum: x}}"),
             'parameters.a.enum: "x" is not of type "array"',
         ),
         (
-            asyncapi_document_with_payload("{}").replace("messages:", "messages: [1]\n    x-more:"),
+            channel_with("{}").replace("messages:", "messages: [1]\n    x-more:"),
             'channels.c.messages: [1] is not of type "object"',
         ),
     ],
 )
-def test_asyncapi_document_error_reports_file_and_line(document: str, wrong: str, tmp_path: Path) -> None:
-    (problem,) = config_problems_of_document(tmp_path, document)
+def test_an_error_in_a_document_names_the_file_and_the_line(document: str, wrong: str, tmp_path: Path) -> None:
+    (problem,) = problems_of_document(tmp_path, document)
 
     assert problem.startswith("F/shop.asyncapi.yaml:")
     assert wrong in problem
 
 
-def test_rejects_two_channels_with_the_same_topic(tmp_path: Path) -> None:
-    document = asyncapi_document_with_channel("address: a").replace("channels: {c:", "channels: {d: {address: a}, c:")
+def test_two_channels_with_one_topic_are_an_error(tmp_path: Path) -> None:
+    document = document_with("address: a").replace("channels: {c:", "channels: {d: {address: a}, c:")
 
-    (problem,) = config_problems_of_document(tmp_path, document)
+    (problem,) = problems_of_document(tmp_path, document)
 
     assert "a already has a contract" in problem
 
 
-PARAMETERS = asyncapi_document_with_channel("address: 'o.{region}.x'")
+PARAMETERS = document_with("address: 'o.{region}.x'")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +158,7 @@ PARAMETERS = asyncapi_document_with_channel("address: 'o.{region}.x'")
          [(r"/o\.[^.]+\.x/", "mark"), ("o.eu.y", "observe"), ("p*", None), ("*", "mark")]),
     ],
 )  # fmt: skip
-def test_channel_with_topic_pattern_keeps_the_entries_that_match_it(
+def test_a_pattern_of_topics_keeps_the_entries_that_apply_to_them(
     entries: str, expected: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
     text = f"{CONTRACTS}{f'topics: {entries}' if entries else ''}\n"
@@ -180,28 +170,28 @@ def test_channel_with_topic_pattern_keeps_the_entries_that_match_it(
     assert all([rule.name for rule in topic.rules or ()] == ["contract.payload"] for topic in topics[:copies])
 
 
-def test_exact_topic_contract_takes_precedence_over_a_pattern_contract(tmp_path: Path) -> None:
+def test_a_topic_with_a_contract_of_its_own_has_only_this_one(tmp_path: Path) -> None:
     document = PARAMETERS.replace("channels: {c:", "channels: {d: {address: o.eu.x}, c:")
 
     loaded = load_document(tmp_path, document, f"{CONTRACTS}topics: [{{match: o.eu.x}}]\n")
 
     assert [topic.match for topic in loaded.config.topics] == ["o.eu.x", r"/o\.[^.]+\.x/", "o.eu.x"]
     contracts = loaded.source.contracts
-    found = [contract_of_topic(contracts, name) for name in ("o.eu.x", "o.us.x", "o.us.y", "o.x")]
+    found = [contract_of(contracts, name) for name in ("o.eu.x", "o.us.x", "o.us.y", "o.x")]
     assert [None if each is None else each.topic for each in found] == ["o.eu.x", r"/o\.[^.]+\.x/", None, None]
 
 
 @pytest.mark.parametrize("entry", ["'*.eu.x'", "'/o.eu.*/'", "'o.eu*'"])
-def test_rejects_entry_that_matches_only_some_topics_of_a_channel_pattern(entry: str, tmp_path: Path) -> None:
-    (problem,) = config_problems_of_document(tmp_path, PARAMETERS, f"{CONTRACTS}topics: [{{match: {entry}}}]\n")
+def test_an_entry_for_some_topics_of_a_pattern_is_an_error(entry: str, tmp_path: Path) -> None:
+    (problem,) = problems_of_document(tmp_path, PARAMETERS, f"{CONTRACTS}topics: [{{match: {entry}}}]\n")
 
     assert "list the values of the parameters (enum), or put a wider entry before it" in problem
 
 
-def test_rejects_channel_pattern_that_exceeds_the_contract_scope(tmp_path: Path) -> None:
+def test_a_pattern_is_within_a_scope_only_as_a_whole(tmp_path: Path) -> None:
     text = "contracts: [{path: shop.asyncapi.yaml, topics: 'o.*'}]\n"
-    assert len(topic_patterns_of_document(tmp_path, PARAMETERS, text)) == 1
+    assert len(matches_of(tmp_path, PARAMETERS, text)) == 1
 
-    (problem,) = config_problems_of_document(tmp_path, PARAMETERS, text.replace("o.*", "o.eu*"))
+    (problem,) = problems_of_document(tmp_path, PARAMETERS, text.replace("o.*", "o.eu*"))
 
     assert "is outside the scope of this contract" in problem

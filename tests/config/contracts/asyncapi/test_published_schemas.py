@@ -9,18 +9,13 @@ from typing import Any
 
 import pytest
 
-from sluicegate.config.contracts.contract_file import parse_contract_file, topic_contracts_in
-from sluicegate.config.contracts.document import scalar_value_of
-from sluicegate.config.contracts.referenced_files import references_of_document
+from sluicegate.config.contracts.contract_file import contract_in_file, topics_in
+from sluicegate.config.contracts.document import value_of
+from sluicegate.config.contracts.referenced_files import references_of
 from sluicegate.config.files.yaml_source import read_content
-from tests.config.contracts.asyncapi.documents import (
-    SHOP_2,
-    SHOP_3,
-    asyncapi_document_with_payload,
-    config_problems_of_document,
-)
+from tests.config.contracts.asyncapi.documents import SHOP_2, SHOP_3, channel_with, problems_of_document
 
-# The folder `asyncapi_examples` of the tags v2.6.0, v3.0.0 and v3.1.0 of github.com/asyncapi/spec (Apache-2.0).
+# The folder `examples` of the tags v2.6.0, v3.0.0 and v3.1.0 of github.com/asyncapi/spec (Apache-2.0).
 EXAMPLES = Path(__file__).with_name("examples.tar.xz")
 NO_KEY = "AsyncAPI 3.0 has no such key"
 ORDER = "components.schemas.order.properties"
@@ -33,14 +28,14 @@ STREETLIGHTS = [
 
 
 @pytest.fixture(scope="module")
-def asyncapi_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples")
     with tarfile.open(EXAMPLES) as files:
         files.extractall(folder, filter="data")
     return folder
 
 
-def example_documents_in(folder: Path) -> Iterator[Path]:
+def documents_in(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.rglob("*.y*ml")):
         if file.parent.name != "common":  # files in that folder are parts of other files
             yield file
@@ -48,20 +43,17 @@ def example_documents_in(folder: Path) -> Iterator[Path]:
 
 def read_example(file: Path) -> tuple[list[str], list[str]]:
     """Return the topics of an example, and its errors without the places."""
-    source = parse_contract_file(read_content(file.read_bytes(), str(file), scalar_value_of), file)
+    source = contract_in_file(read_content(file.read_bytes(), str(file), value_of), file)
     valid = not source.problems
-    topics = topic_contracts_in(source, file, None, "reject", partial(references_of_document, source)) if valid else []
+    topics = topics_in(source, file, None, "reject", partial(references_of, source)) if valid else []
     return [topic.topic for topic in topics], [problem.message for problem in source.problems]
 
 
 @pytest.mark.parametrize(("version", "count"), [("v2.6.0", 21), ("v3.0.0", 24), ("v3.1.0", 24)])
-def test_asyncapi_examples_load_except_for_external_references(
-    version: str, count: int, asyncapi_examples: Path
+def test_the_examples_of_asyncapi_are_read_except_references_to_other_places(
+    version: str, count: int, examples: Path
 ) -> None:
-    read = {
-        str(file.relative_to(asyncapi_examples / version)): read_example(file)
-        for file in example_documents_in(asyncapi_examples / version)
-    }
+    read = {str(file.relative_to(examples / version)): read_example(file) for file in documents_in(examples / version)}
 
     assert len(read) == count
     refused = {name: errors for name, (_, errors) in read.items() if errors}
@@ -80,22 +72,22 @@ def test_asyncapi_examples_load_except_for_external_references(
 
 
 @pytest.mark.parametrize("version", ["v2.6.0", "v3.0.0"])
-def test_all_asyncapi_example_channels_load_as_kafka_topics(version: str, asyncapi_examples: Path) -> None:
+def test_the_channels_of_all_examples_can_be_topics(version: str, examples: Path) -> None:
     """All examples without references to other files: their servers are removed, and each channel is a topic."""
-    for file in example_documents_in(asyncapi_examples / version):
+    for file in documents_in(examples / version):
         if "social-media" in file.parts or file.name.startswith("adeo"):
             continue
-        data = make_every_channel_a_kafka_topic(read_content(file.read_bytes(), str(file), scalar_value_of).data)
-        source = parse_contract_file(read_content(json.dumps(data).encode(), str(file), scalar_value_of), file)
+        data = as_topics(read_content(file.read_bytes(), str(file), value_of).data)
+        source = contract_in_file(read_content(json.dumps(data).encode(), str(file), value_of), file)
 
-        topics = topic_contracts_in(source, file, None, "reject")
+        topics = topics_in(source, file, None, "reject")
 
         assert source.problems == []
         assert [topic.topic for topic in topics] == [f"t{i}" for i in range(len(data["channels"]))]
         assert all("contract.payload" in [rule.keys["name"] for rule in topic.rules] for topic in topics), file
 
 
-def make_every_channel_a_kafka_topic(document: dict[str, Any]) -> dict[str, Any]:
+def as_topics(document: dict[str, Any]) -> dict[str, Any]:
     document.pop("servers", None)
     for i, channel in enumerate(document["channels"].values()):
         channel["bindings"] = {"kafka": {"topic": f"t{i}"}}
@@ -116,29 +108,27 @@ def make_every_channel_a_kafka_topic(document: dict[str, Any]) -> dict[str, Any]
         (SHOP_2, "title: Shop, ", "", 'info: "title" is a required property'),
     ],
 )
-def test_invalid_asyncapi_key_is_reported_with_file_and_line(
-    document: str, right: str, wrong: str, words: str, tmp_path: Path
-) -> None:
+def test_a_mistake_is_an_error_at_its_place(document: str, right: str, wrong: str, words: str, tmp_path: Path) -> None:
     assert document.count(right) == 1
 
-    problems = config_problems_of_document(tmp_path, document.replace(right, wrong))
+    problems = problems_of_document(tmp_path, document.replace(right, wrong))
 
     line = document[: document.index(right)].count("\n") + 1
     assert any(each.startswith(f"F/shop.asyncapi.yaml:{line}: {words}") for each in problems), problems
 
 
-def test_accepts_reference_that_matches_several_schema_alternatives(tmp_path: Path) -> None:
+def test_a_reference_in_a_key_is_valid_although_it_matches_several_alternatives(tmp_path: Path) -> None:
     """The schema of Kafka's key allows a schema or a reference, and a reference is also a schema."""
     key = "bindings: {kafka: {key: {$ref: '#/components/schemas/k'}}}"
-    document = asyncapi_document_with_payload("{}", key) + "components: {schemas: {k: {type: string}}}\n"
+    document = channel_with("{}", key) + "components: {schemas: {k: {type: string}}}\n"
 
-    (problem,) = config_problems_of_document(tmp_path, document.replace("{type: string}", "{type: text}"))
+    (problem,) = problems_of_document(tmp_path, document.replace("{type: string}", "{type: text}"))
 
     assert "components.schemas.k.type" in problem
 
 
 @pytest.mark.parametrize("version", ["2.7.0", "3.2.0", "4.0.0", "3", "3.0"])
-def test_rejects_unknown_asyncapi_version(version: str, tmp_path: Path) -> None:
-    (problem,) = config_problems_of_document(tmp_path, asyncapi_document_with_payload("{}", version=version))
+def test_an_unknown_version_is_an_error(version: str, tmp_path: Path) -> None:
+    (problem,) = problems_of_document(tmp_path, channel_with("{}", version=version))
 
     assert f"versions 2.0 to 2.6, 3.0 and 3.1 of AsyncAPI are read; found {version}" in problem

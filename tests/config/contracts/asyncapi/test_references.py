@@ -7,32 +7,27 @@ from pathlib import Path
 import pytest
 
 from tests.config.contracts.asyncapi.documents import (
-    FirstTopicValidator,
-    asyncapi_document_with_payload,
-    config_problems_of_document,
+    Validator,
+    channel_with,
     load_document,
+    problems_of_document,
 )
 
 
-def test_follows_references_to_files_in_the_folder_and_its_subfolders(tmp_path: Path) -> None:
+def test_references_to_files_of_the_folder_and_below_are_followed(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "messages.yaml").write_text("order: {payload: {$ref: '../schemas.json#/order~1v1'}}\n")
     (tmp_path / "schemas.json").write_text(
         '{"order/v1": {"type": "object", "properties": {"a": {"$ref": "#/own"}}}, "own": {"$ref": "parts/own.yaml"}}'
     )
     (tmp_path / "parts" / "own.yaml").write_text("type: integer\n")
-    document = asyncapi_document_with_payload("{}").replace("payload: {}", "$ref: './parts/messages.yaml#/order'")
+    document = channel_with("{}").replace("payload: {}", "$ref: './parts/messages.yaml#/order'")
 
     loaded = load_document(tmp_path, document)
 
-    rules = FirstTopicValidator(loaded)
+    rules = Validator(loaded)
     values = ({"a": 1}, {"a": "1"}, {}, [])
-    assert [rules.names_of_violated_rules(json.dumps(value).encode()) == [] for value in values] == [
-        True,
-        False,
-        True,
-        False,
-    ]
+    assert [rules.violated_names(json.dumps(value).encode()) == [] for value in values] == [True, False, True, False]
     assert {file.name for file in loaded.source.referenced} == {"messages.yaml", "schemas.json", "own.yaml"}
 
 
@@ -57,7 +52,7 @@ def test_follows_references_to_files_in_the_folder_and_its_subfolders(tmp_path: 
         ("#/x-self", "a chain of more than 50 references"),
     ],
 )
-def test_rejects_external_unreadable_or_circular_references(target: str, wrong: str, tmp_path: Path) -> None:
+def test_other_references_are_errors(target: str, wrong: str, tmp_path: Path) -> None:
     folder = tmp_path / "sub"
     folder.mkdir()
     (tmp_path / "a.yaml").write_text("x: {}\n")
@@ -65,63 +60,54 @@ def test_rejects_external_unreadable_or_circular_references(target: str, wrong: 
     (folder / "bad.yaml").write_text("a: [\n")
     os.mkfifo(folder / "fifo.yaml")
     loops = "x-loop: {$ref: '#/x-loop/a'}\nx-self: {$ref: '#/x-self'}\n"
-    (folder / "shop.asyncapi.yaml").write_text(
-        asyncapi_document_with_payload(f"{{$ref: {json.dumps(target)}}}") + loops
-    )
+    (folder / "shop.asyncapi.yaml").write_text(channel_with(f"{{$ref: {json.dumps(target)}}}") + loops)
 
-    (problem,) = config_problems_of_document(
-        tmp_path, asyncapi_document_with_payload("{}"), "contracts: sub/shop.asyncapi.yaml\n"
-    )
+    (problem,) = problems_of_document(tmp_path, channel_with("{}"), "contracts: sub/shop.asyncapi.yaml\n")
 
     assert wrong in problem
 
 
-def test_follows_symbolic_link_within_the_folder(tmp_path: Path) -> None:
+def test_a_link_within_the_folder_is_followed_as_in_a_config_map(tmp_path: Path) -> None:
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "a.yaml").write_text("type: integer\n")
     (tmp_path / "a.yaml").symlink_to(tmp_path / "..data" / "a.yaml")
 
-    rules = FirstTopicValidator(load_document(tmp_path, asyncapi_document_with_payload("{$ref: a.yaml}")))
+    rules = Validator(load_document(tmp_path, channel_with("{$ref: a.yaml}")))
 
-    assert [rules.names_of_violated_rules(value) == [] for value in (b"1", b'"1"')] == [True, False]
+    assert [rules.violated_names(value) == [] for value in (b"1", b'"1"')] == [True, False]
 
 
-def test_resolves_recursive_schema(tmp_path: Path) -> None:
+def test_a_schema_that_contains_itself_is_followed(tmp_path: Path) -> None:
     tree = "{type: object, properties: {next: {$ref: '#/components/schemas/tree'}, n: {type: integer}}, required: [n]}"
-    document = (
-        asyncapi_document_with_payload("{$ref: '#/components/schemas/tree'}")
-        + f"components: {{schemas: {{tree: {tree}}}}}\n"
-    )
+    document = channel_with("{$ref: '#/components/schemas/tree'}") + f"components: {{schemas: {{tree: {tree}}}}}\n"
 
-    rules = FirstTopicValidator(load_document(tmp_path, document))
+    rules = Validator(load_document(tmp_path, document))
 
     values = ({"n": 1, "next": {"n": 2, "next": {"n": 3}}}, {"n": 1, "next": {"n": 2, "next": {}}})
-    assert [rules.names_of_violated_rules(json.dumps(value).encode()) == [] for value in values] == [True, False]
+    assert [rules.violated_names(json.dumps(value).encode()) == [] for value in values] == [True, False]
 
 
-def test_limits_schema_expansion_nesting_depth_and_message_count(tmp_path: Path) -> None:
+def test_what_a_document_multiplies_is_bounded(tmp_path: Path) -> None:
     both = "properties: {a: {allOf: [{$ref: '#/components/schemas/sN'}, {$ref: '#/components/schemas/sN'}]}}"
     pairs = ", ".join(f"s{i}: {{{both.replace('sN', f's{i + 1}')}}}" for i in range(60))
-    shared = asyncapi_document_with_payload("{$ref: '#/components/schemas/s0'}")
+    shared = channel_with("{$ref: '#/components/schemas/s0'}")
     shared += f"components: {{schemas: {{{pairs}, s60: {{type: object}}}}}}\n"
     assert len(str(load_document(tmp_path, shared).config.topics[0].rules)) < 20_000
 
     deep = '{"properties": {"a": ' * 120 + "true" + "}}" * 120
-    (problem,) = config_problems_of_document(tmp_path, asyncapi_document_with_payload(deep))
+    (problem,) = problems_of_document(tmp_path, channel_with(deep))
     assert "nested more than 100 levels deep" in problem
 
-    many = asyncapi_document_with_payload("{}") + "".join(f"      m{i}: {{payload: {{}}}}\n" for i in range(101))
-    (problem,) = config_problems_of_document(tmp_path, many)
+    many = channel_with("{}") + "".join(f"      m{i}: {{payload: {{}}}}\n" for i in range(101))
+    (problem,) = problems_of_document(tmp_path, many)
     assert "more than 100 messages" in problem
 
     steps = "".join(f"x-{i}: {{$ref: '#/x-{i + 1}/k/k/k'}}\n" for i in range(40)) + "x-40: {k: {k: {k: {}}}}\n"
-    (problem,) = config_problems_of_document(tmp_path, asyncapi_document_with_payload("{$ref: '#/x-0'}") + steps)
+    (problem,) = problems_of_document(tmp_path, channel_with("{$ref: '#/x-0'}") + steps)
     assert "there is no k" in problem or "too many references" in problem
 
     values = ", ".join(map(str, range(10_000)))
     shared = "{messages: {m: {payload: {$ref: '#/components/schemas/s'}}}, address: N}"
     channels = "".join(f"  d{i}: {shared.replace('N', f'd{i}')}\n" for i in range(21))
-    document = (
-        asyncapi_document_with_payload("{}") + channels + f"components: {{schemas: {{s: {{enum: [{values}]}}}}}}\n"
-    )
-    assert all("more than 200000 values" in each for each in config_problems_of_document(tmp_path, document))
+    document = channel_with("{}") + channels + f"components: {{schemas: {{s: {{enum: [{values}]}}}}}}\n"
+    assert all("more than 200000 values" in each for each in problems_of_document(tmp_path, document))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sluicegate.config.contracts.contract_file import parse_contract_text, topic_contracts_in
-from tests.config.contracts.asyncapi.documents import SHOP_2, SHOP_3, asyncapi_document_with_payload, load_document
+from sluicegate.config.contracts.contract_file import contract_in_text, topics_in
+from tests.config.contracts.asyncapi.documents import SHOP_2, SHOP_3, channel_with, load_document
 from tests.config.contracts.asyncapi.test_verdicts import AVRO, AVRO_TYPE, PROTO, PROTO_TYPE
 
 AVRO_PAYLOAD = f'{{schemaFormat: "{AVRO_TYPE}", schema: {json.dumps(AVRO)}}}'
@@ -22,7 +22,7 @@ OPERATION = "operations: {o: {action: send, channel: {$ref: '#/channels/c'}"
 TWO_MESSAGES = json.dumps(PROTO + "message Other {}\n")
 
 
-def unchecked_statements_of_document(folder: Path, document: str, text: str | None = None) -> list[str]:
+def unchecked_in(folder: Path, document: str, text: str | None = None) -> list[str]:
     loaded = load_document(folder, document) if text is None else load_document(folder, document, text)
     return [str(each) for each in loaded.source.contracts["t"].unchecked]
 
@@ -55,10 +55,8 @@ def unchecked_statements_of_document(folder: Path, document: str, text: str | No
         ("{}", "correlationId: {location: $message.header#/id}", "correlationId of message m"),
     ],
 )  # fmt: skip
-def test_reports_unchecked_message_keywords_with_the_reason(
-    payload: str, more: str, words: str, tmp_path: Path
-) -> None:
-    unchecked = unchecked_statements_of_document(tmp_path, asyncapi_document_with_payload(payload, more))
+def test_parts_without_effect_are_named_with_the_reason(payload: str, more: str, words: str, tmp_path: Path) -> None:
+    unchecked = unchecked_in(tmp_path, channel_with(payload, more))
 
     assert any(words in each for each in unchecked), unchecked
 
@@ -74,8 +72,8 @@ def test_reports_unchecked_message_keywords_with_the_reason(
          ["clientId of an operation"]),
     ],
 )  # fmt: skip
-def test_reports_unchecked_bindings(more: str, words: list[str], tmp_path: Path) -> None:
-    unchecked = unchecked_statements_of_document(tmp_path, asyncapi_document_with_payload("{}") + more)
+def test_bindings_without_effect_are_named(more: str, words: list[str], tmp_path: Path) -> None:
+    unchecked = unchecked_in(tmp_path, channel_with("{}") + more)
 
     assert [each.partition(":")[0] for each in unchecked] == words
 
@@ -87,61 +85,53 @@ def test_reports_unchecked_bindings(more: str, words: list[str], tmp_path: Path)
         ("{type: string, minLength: 1}", []),
     ],
 )
-def test_reports_trait_header_that_the_message_overrides(trait: str, expected: list[str], tmp_path: Path) -> None:
+def test_a_header_of_a_trait_that_the_message_has_too_is_named(trait: str, expected: list[str], tmp_path: Path) -> None:
     own = "headers: {properties: {n: {type: string, minLength: 1}}}"
-    document = asyncapi_document_with_payload(
-        "{}", f"{own}\n        traits: [{{headers: {{properties: {{n: {trait}}}}}}}]"
-    )
+    document = channel_with("{}", f"{own}\n        traits: [{{headers: {{properties: {{n: {trait}}}}}}}]")
 
-    assert [each.partition(": ")[0] for each in unchecked_statements_of_document(tmp_path, document)] == expected
+    assert [each.partition(": ")[0] for each in unchecked_in(tmp_path, document)] == expected
 
 
-def test_message_required_headers_override_those_of_a_trait(tmp_path: Path) -> None:
-    document = asyncapi_document_with_payload(
-        "{}", "headers: {required: []}\n        traits: [{headers: {required: [a]}}]"
-    )
+def test_the_message_replaces_the_required_headers_of_a_trait(tmp_path: Path) -> None:
+    document = channel_with("{}", "headers: {required: []}\n        traits: [{headers: {required: [a]}}]")
 
     loaded = load_document(tmp_path, document)
 
     assert [rule.name for rule in loaded.config.topics[0].rules or ()] == ["contract.payload"]
 
 
-def test_does_not_check_messages_with_different_json_schema_drafts(tmp_path: Path) -> None:
+def test_messages_with_json_schemas_of_different_drafts_are_not_checked(tmp_path: Path) -> None:
     old, new = (
         f'{{schemaFormat: "application/schema+json;version={each}", schema: {{minimum: 1}}}}'
         for each in ("draft-04", "2020-12")
     )
-    document = asyncapi_document_with_payload(old).replace("      m:\n", f"      n: {{payload: {new}}}\n      m:\n")
+    document = channel_with(old).replace("      m:\n", f"      n: {{payload: {new}}}\n      m:\n")
 
-    unchecked = unchecked_statements_of_document(tmp_path, document)
+    unchecked = unchecked_in(tmp_path, document)
 
     assert [each.partition(": ")[0] for each in unchecked] == ["payload of message n", "payload of message m"]
 
 
-def test_contract_has_no_registry_if_no_rule_uses_one(tmp_path: Path) -> None:
+def test_a_contract_uses_a_registry_only_if_a_rule_does(tmp_path: Path) -> None:
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: '*.asyncapi.yaml', registry: main}]\n"
-    document = asyncapi_document_with_payload(
-        "{properties: {registry: {type: string}}}", "headers: {required: [registry]}"
-    )
+    document = channel_with("{properties: {registry: {type: string}}}", "headers: {required: [registry]}")
 
     assert load_document(tmp_path, document, text).source.contracts["t"].registry is None
 
 
-def test_does_not_check_messages_of_several_formats(tmp_path: Path) -> None:
-    document = asyncapi_document_with_payload("{}").replace(
-        "      m:\n", f"      n: {{payload: {AVRO_PAYLOAD}}}\n      m:\n"
-    )
+def test_messages_of_several_formats_are_not_checked(tmp_path: Path) -> None:
+    document = channel_with("{}").replace("      m:\n", f"      n: {{payload: {AVRO_PAYLOAD}}}\n      m:\n")
 
-    unchecked = unchecked_statements_of_document(tmp_path, document)
+    unchecked = unchecked_in(tmp_path, document)
 
     assert [each.partition(": ")[0] for each in unchecked] == ["payload of message n", "payload of message m"]
 
 
-def test_checks_only_headers_that_all_messages_of_a_channel_share(tmp_path: Path) -> None:
+def test_what_differs_between_messages_of_a_channel_is_not_checked(tmp_path: Path) -> None:
     first = "headers: {required: [a, b], properties: {c: {type: string, minLength: 2}}}"
     second = "headers: {required: [a], properties: {c: {type: string, minLength: 3}}}"
     key = "bindings: {kafka: {key: {type: string, minLength: 1}}}"
-    document = asyncapi_document_with_payload("{}", f"{first}\n        {key}")
+    document = channel_with("{}", f"{first}\n        {key}")
     document = document.replace("      m:\n", f"      n: {{payload: {{}}, {second}}}\n      m:\n")
 
     loaded = load_document(tmp_path, document)
@@ -155,12 +145,12 @@ def test_checks_only_headers_that_all_messages_of_a_channel_share(tmp_path: Path
     assert {"header b of message m", "header c of message m", "header c of message n", "key of message m"} <= what
 
 
-def test_avro_and_protobuf_messages_use_the_schemas_of_a_configured_registry(tmp_path: Path) -> None:
+def test_with_a_registry_its_schemas_apply_to_avro_and_protobuf(tmp_path: Path) -> None:
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: '*.asyncapi.yaml', registry: main}]\n"
     binding = "bindings: {kafka: {schemaLookupStrategy: RecordNameStrategy}}"
     remote = f'{{schemaFormat: "{AVRO_TYPE}", schema: {{$ref: "https://example.com/order.avsc"}}}}'
 
-    loaded = load_document(tmp_path, asyncapi_document_with_payload(remote, binding), text)
+    loaded = load_document(tmp_path, channel_with(remote, binding), text)
 
     (rule,) = loaded.config.topics[0].rules or ()
     schema = rule.value.schema_ if rule.value is not None else None
@@ -170,9 +160,7 @@ def test_avro_and_protobuf_messages_use_the_schemas_of_a_configured_registry(tmp
     assert contract.registry == "main"
     assert [each.why for each in contract.unchecked] == ["records follow the schemas of the registry main"]
 
-    loaded = load_document(
-        tmp_path, asyncapi_document_with_payload("{type: object, required: [a]}", "contentType: avro/binary"), text
-    )
+    loaded = load_document(tmp_path, channel_with("{type: object, required: [a]}", "contentType: avro/binary"), text)
     (rule,) = loaded.config.topics[0].rules or ()
     schema = rule.value.schema_ if rule.value is not None else None
     assert schema is not None
@@ -180,30 +168,30 @@ def test_avro_and_protobuf_messages_use_the_schemas_of_a_configured_registry(tmp
     assert json.loads(schema.json_schema or "")["required"] == ["a"]
 
 
-def test_contract_item_mode_applies_to_all_its_rules(tmp_path: Path) -> None:
+def test_the_mode_of_the_item_applies_to_all_rules(tmp_path: Path) -> None:
     loaded = load_document(tmp_path, SHOP_3, "contracts: [{path: '*.asyncapi.yaml', mode: observe}]\n")
 
     assert {rule.mode for rule in loaded.config.topics[0].rules or ()} == {"observe"}
 
 
-def containers_and_keys_in(value: Any) -> Iterator[tuple[Any, Any]]:
+def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each container with each of its keys or positions."""
     for part in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
         yield value, part
-        yield from containers_and_keys_in(value[part])
+        yield from places_in(value[part])
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_mutated_document_is_accepted_or_rejected_with_its_location(document: str) -> None:
+def test_a_malformed_document_is_read_or_refused_with_a_place(document: str) -> None:
     draw = random.Random(68)
-    count = len(list(containers_and_keys_in(yaml.safe_load(document))))
+    count = len(list(places_in(yaml.safe_load(document))))
     refused = 0
     for at in range(count):
         data = yaml.safe_load(document)
-        container, part = list(containers_and_keys_in(data))[at]
+        container, part = list(places_in(data))[at]
         container[part] = draw.choice(BAD)
-        source = parse_contract_text(json.dumps(data), "shop")
-        topic_contracts_in(source, Path("shop"), None, "reject")
+        source = contract_in_text(json.dumps(data), "shop")
+        topics_in(source, Path("shop"), None, "reject")
         refused += bool(source.problems)
         assert all(str(problem).startswith("shop:") for problem in source.problems), (part, container[part])
     assert 0 < refused < count

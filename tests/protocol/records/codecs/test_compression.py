@@ -9,13 +9,13 @@ import pytest
 import zstandard
 
 from sluicegate.protocol.records.codecs.codec import Codec
-from sluicegate.protocol.records.codecs.compression import PIECE_BYTES, compress, create_compressor
+from sluicegate.protocol.records.codecs.compression import PIECE_BYTES, compress, compressor_of
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 
 PLAIN = b"".join(b"%d of many records;" % (i * i) for i in range(12_000))
 
 
-def decompress_independently(codec: Codec, data: bytes) -> bytes:
+def read(codec: Codec, data: bytes) -> bytes:
     match codec:
         case Codec.GZIP:
             return gzip.decompress(data)
@@ -42,13 +42,13 @@ def _xerial(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("size", [0, 1, 32 * 1024, PIECE_BYTES, 2 * PIECE_BYTES, 200_000])
-def test_compressed_payload_is_decompressed_by_reference_libraries(codec: Codec, size: int) -> None:
-    plain, compressor = PLAIN[:size], create_compressor(codec)
+def test_a_compressed_payload_decompresses_to_the_original(codec: Codec, size: int) -> None:
+    plain, compressor = PLAIN[:size], compressor_of(codec)
     last = size // PIECE_BYTES * PIECE_BYTES
     pieces = [compressor.add(plain[at : at + PIECE_BYTES]) for at in range(0, last, PIECE_BYTES)]
 
     for packed in (compress(codec, plain), b"".join((*pieces, compressor.end(plain[last:])))):
         found = Decompressor().decompress(codec, memoryview(packed), 1 << 30)
 
-        assert decompress_independently(codec, packed) == plain
+        assert read(codec, packed) == plain
         assert (bytes(found.data), found.failure, found.oddity) == (plain, None, None)

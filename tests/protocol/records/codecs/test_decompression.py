@@ -6,44 +6,44 @@ import os
 import pytest
 import zstandard
 
-from sluicegate.protocol.records.codecs.codec import Codec, DamagedPayload, Failure, PayloadPartlyIgnored, PlainBuffer
-from sluicegate.protocol.records.codecs.decompression import DecompressionResult, Decompressor
+from sluicegate.protocol.records.codecs.codec import Codec, DamagedPayload, Failure, OddPayload, PlainBuffer
+from sluicegate.protocol.records.codecs.decompression import Decompressed, Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget, PayloadLimits
-from sluicegate.protocol.records.codecs.zstd_frames import decompress_zstd_frames, zstd_frame_at
+from sluicegate.protocol.records.codecs.zstd_frames import frame_at, zstd_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 PLAIN = os.urandom(2000) + bytes(3_000_000)
 NAMES = [name for name, codec in CODECS.items() if codec != NONE]
 
 
-def decompress(codec: Codec, data: memoryview, limit: int) -> DecompressionResult:
+def decompress(codec: Codec, data: memoryview, limit: int) -> Decompressed:
     return Decompressor().decompress(codec, data, limit)
 
 
-def codec_and_compressed_payload(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
+def codec_and_payload(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview]:
     codec = CODECS[name]
     return Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(compress(codec, data))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_decompresses_payload_up_to_the_size_limit(name: str) -> None:
-    found = decompress(*codec_and_compressed_payload(name), limit=len(PLAIN))
+def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
+    found = decompress(*codec_and_payload(name), limit=len(PLAIN))
 
     assert (found.data, found.failure) == (PLAIN, None)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [len(PLAIN) - 1, 1000, 0])
-def test_decompression_stops_at_the_size_limit(name: str, limit: int) -> None:
-    found = decompress(*codec_and_compressed_payload(name), limit=limit)
+def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
+    found = decompress(*codec_and_payload(name), limit=limit)
 
     assert found.failure is Failure.OVER_LIMIT
     assert len(found.data) <= limit
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_truncated_payload_is_damaged_and_decompressed_up_to_the_cut(name: str) -> None:
-    codec, data = codec_and_compressed_payload(name)
+def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
+    codec, data = codec_and_payload(name)
 
     found = decompress(codec, data[: len(data) * 3 // 4], limit=len(PLAIN))
 
@@ -52,12 +52,12 @@ def test_truncated_payload_is_damaged_and_decompressed_up_to_the_cut(name: str) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_random_bytes_are_reported_as_a_damaged_payload(name: str) -> None:
-    codec, _ = codec_and_compressed_payload(name)
+def test_garbage_is_reported_as_a_damaged_payload(name: str) -> None:
+    codec, _ = codec_and_payload(name)
     assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
 
 
-def test_decompresses_all_concatenated_gzip_members_and_zstd_frames() -> None:
+def test_consecutive_frames_and_members_are_all_read() -> None:
     for codec, data in (
         (Codec.GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
         (Codec.ZSTD, zstandard.compress(b"a") + zstandard.compress(b"b")),
@@ -65,7 +65,7 @@ def test_decompresses_all_concatenated_gzip_members_and_zstd_frames() -> None:
         assert decompress(codec, memoryview(data), limit=10).data == b"ab"
 
 
-def test_zstd_content_size_beyond_the_limit_is_rejected() -> None:
+def test_a_false_content_size_allocates_nothing() -> None:
     small = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(10_000_000))
 
     found = decompress(Codec.ZSTD, memoryview(small), limit=1000)
@@ -76,57 +76,55 @@ def test_zstd_content_size_beyond_the_limit_is_rejected() -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("size_in_frame", [True, False])
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000, 1_000_000])
-def test_frame_at_returns_the_end_of_zstd_and_skippable_frames(checksum: bool, size_in_frame: bool, size: int) -> None:
+def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, size: int) -> None:
     compressor = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=size_in_frame)
     frame = compressor.compress(os.urandom(size // 2) + bytes(size - size // 2))
 
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
 
-    def end_of_zstd_frame(data: bytes, position: int = 0) -> int | None:
-        found = zstd_frame_at(memoryview(data), position, DecompressionBudget(0, 0, lambda: None))
+    def end_of(data: bytes, position: int = 0) -> int | None:
+        found = frame_at(memoryview(data), position, DecompressionBudget(0, 0, lambda: None))
         return found.end if found is not None else None
 
-    assert end_of_zstd_frame(frame) == len(frame)
-    assert end_of_zstd_frame(frame + skippable + frame) == len(frame)
-    assert end_of_zstd_frame(skippable + frame) == len(skippable)
-    assert end_of_zstd_frame(skippable + frame, len(skippable)) == len(skippable + frame)
-    cut = end_of_zstd_frame(frame[:-1])
+    assert end_of(frame) == len(frame)
+    assert end_of(frame + skippable + frame) == len(frame)
+    assert end_of(skippable + frame) == len(skippable)
+    assert end_of(skippable + frame, len(skippable)) == len(skippable + frame)
+    cut = end_of(frame[:-1])
     assert cut is None or cut > len(frame) - 1
-    assert end_of_zstd_frame(frame + b"x", len(frame)) is None
+    assert end_of(frame + b"x", len(frame)) is None
 
 
 @pytest.mark.parametrize(
     ("missing", "error"),
     [
-        (1, PayloadPartlyIgnored),
-        (0x7FFFFFFF, PayloadPartlyIgnored),
-        (0xFFFFFF88, PayloadPartlyIgnored),
+        (1, OddPayload),
+        (0x7FFFFFFF, OddPayload),
+        (0xFFFFFF88, OddPayload),
         (0xFFFFFF89, DamagedPayload),
         (0xFFFFFFFC, DamagedPayload),
     ],
 )
-def test_truncated_zstd_skippable_frame_is_handled_as_by_zstd_jni(missing: int, error: type[Exception]) -> None:
+def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_error(
+    missing: int, error: type[Exception]
+) -> None:
     """Kafka's validator with zstd-jni 1.5.6 behaves so for each size from 0xFFFFFF80 to 0xFFFFFFFF."""
     cut = b"\x50\x2a\x4d\x18" + (missing + 3).to_bytes(4, "little") + b"abc"
     data = memoryview(zstandard.compress(b"records") + cut)
     budget = DecompressionBudget(1 << 20, 1 << 20, lambda: None)
 
     with pytest.raises(error):
-        list(
-            decompress_zstd_frames(
-                data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)
-            )
-        )
+        list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)))
 
 
-def test_plain_buffer_is_reused_for_a_smaller_size() -> None:
+def test_buffers_are_reused() -> None:
     plain = PlainBuffer()
     plain.grow_to(100)[:3] = b"abc"
 
     assert plain.grow_to(50)[:3] == b"abc"
 
 
-def test_plain_buffer_keeps_content_on_growth_and_frees_memory_on_shrink() -> None:
+def test_a_growing_buffer_keeps_its_content_and_a_large_one_is_freed() -> None:
     plain = PlainBuffer()
     plain.grow_to(5)[:5] = b"first"
     assert plain.grow_to(32 << 20, 5)[:5] == b"first"

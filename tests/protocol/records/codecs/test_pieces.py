@@ -17,13 +17,13 @@ import zstandard
 from sluicegate.protocol.records.codecs.codec import Codec, Failure, Piece
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import (
-    BatchLimitExceeded,
+    Abandoned,
     DecompressionBudget,
+    OverLimit,
     PayloadLimit,
     PayloadLimits,
-    ValidationAbandoned,
 )
-from sluicegate.protocol.records.codecs.gzip_members import decompress_gzip_members
+from sluicegate.protocol.records.codecs.gzip_members import gzip_pieces
 from tests.wire.batches import CODECS, NONE, XERIAL, compress
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ LARGE = os.urandom(40_000) + bytes(48 * MIB)
 NAMES = [name for name, codec in CODECS.items() if codec not in {NONE, CODECS["snappy"]}]
 
 
-def make_payload_limits(
+def payload_limits(
     plain_bytes: int = 1 << 40,
     window_bytes: int = 16 * MIB,
     budget_bytes: int = 1 << 40,
@@ -40,9 +40,7 @@ def make_payload_limits(
     return PayloadLimits(plain_bytes, window_bytes, DecompressionBudget(budget_bytes, 0, give_way))
 
 
-def read_all_pieces(
-    decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits
-) -> tuple[bytes, Failure | None]:
+def read(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> tuple[bytes, Failure | None]:
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     out = bytearray()
     try:
@@ -53,7 +51,7 @@ def read_all_pieces(
     return bytes(out), pieces.failure
 
 
-def largest_decompressed_piece_bytes(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> int:
+def largest_piece(decompressor: Decompressor, codec: int, data: bytes, bounds: PayloadLimits) -> int:
     """Read all pieces and return the size of the largest."""
     pieces = decompressor.open(Codec.SNAPPY if codec == XERIAL else Codec(codec), memoryview(data), bounds)
     largest = 0
@@ -66,12 +64,12 @@ def largest_decompressed_piece_bytes(decompressor: Decompressor, codec: int, dat
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_decompression_keeps_only_one_piece_in_memory(name: str) -> None:
+def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
     data = compress(CODECS[name], LARGE)
     decompressor = Decompressor()
     tracemalloc.start()
     try:
-        largest = largest_decompressed_piece_bytes(decompressor, CODECS[name], data, make_payload_limits())
+        largest = largest_piece(decompressor, CODECS[name], data, payload_limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -82,14 +80,14 @@ def test_decompression_keeps_only_one_piece_in_memory(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "snappy"])
 @pytest.mark.parametrize("most", [1, 7, 1000, 65_536])
-def test_decompressed_bytes_do_not_depend_on_the_piece_size(name: str, most: int) -> None:
+def test_any_piece_size_gives_the_same_bytes(name: str, most: int) -> None:
     plain = (os.urandom(3000) + bytes(5000)) * 20
     data = compress(CODECS[name], plain)
     cut = data[: len(data) * 2 // 3]
 
-    assert read_all_pieces(Decompressor(most), CODECS[name], data, make_payload_limits()) == (plain, None)
-    assert read_all_pieces(Decompressor(most), CODECS[name], cut, make_payload_limits()) == read_all_pieces(
-        Decompressor(), CODECS[name], cut, make_payload_limits()
+    assert read(Decompressor(most), CODECS[name], data, payload_limits()) == (plain, None)
+    assert read(Decompressor(most), CODECS[name], cut, payload_limits()) == read(
+        Decompressor(), CODECS[name], cut, payload_limits()
     )
 
 
@@ -114,17 +112,17 @@ NESTED_EMPTY_STREAMS = compress(XERIAL, b"") * 20_000
 )
 def test_empty_members_and_frames_count_against_the_decompression_budget(name: str, data: bytes) -> None:
     """Opening a member or frame takes about a microsecond, although it has only a few bytes."""
-    with pytest.raises(BatchLimitExceeded) as over:
-        read_all_pieces(Decompressor(), CODECS[name], data, make_payload_limits(budget_bytes=4 * MIB))
+    with pytest.raises(OverLimit) as over:
+        read(Decompressor(), CODECS[name], data, payload_limits(budget_bytes=4 * MIB))
     assert over.value.bound is PayloadLimit.REQUEST
 
 
-def test_snappy_block_larger_than_the_window_is_rejected_without_allocation() -> None:
+def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
     data = compress(CODECS["snappy"], bytes(17 * MIB))
     tracemalloc.start()
     try:
-        with pytest.raises(BatchLimitExceeded) as over:
-            read_all_pieces(Decompressor(), CODECS["snappy"], data, make_payload_limits())
+        with pytest.raises(OverLimit) as over:
+            read(Decompressor(), CODECS["snappy"], data, payload_limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -140,34 +138,28 @@ def zstd_frame_of_zeros(size: int, window_log: int) -> bytes:
 
 def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
     """Java always declares a window of 128 MiB at level 22."""
-    assert read_all_pieces(Decompressor(), 4, zstd_frame_of_zeros(15 * MIB, 27), make_payload_limits()) == (
-        bytes(15 * MIB),
-        None,
-    )
+    assert read(Decompressor(), 4, zstd_frame_of_zeros(15 * MIB, 27), payload_limits()) == (bytes(15 * MIB), None)
 
-    with pytest.raises(BatchLimitExceeded) as over:
-        read_all_pieces(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 27), make_payload_limits())
+    with pytest.raises(OverLimit) as over:
+        read(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 27), payload_limits())
     assert over.value.bound is PayloadLimit.WINDOW
-    assert read_all_pieces(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 24), make_payload_limits()) == (
-        bytes(17 * MIB),
-        None,
-    )
+    assert read(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 24), payload_limits()) == (bytes(17 * MIB), None)
 
 
-def test_frees_memory_after_a_large_decompression_window_or_block() -> None:
+def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # ignores objects of earlier tests
-        assert alone.submit(memory_growth_by_large_payloads).result() < 32 * MIB
+        assert alone.submit(growth_by_large_payloads).result() < 32 * MIB
 
 
-def memory_growth_by_large_payloads() -> int:
+def growth_by_large_payloads() -> int:
     decompressor = Decompressor()
-    resident = resident_memory_bytes()
-    read_all_pieces(decompressor, 4, zstd_frame_of_zeros(120 * MIB, 27), make_payload_limits(window_bytes=1 << 27))
-    read_all_pieces(decompressor, 2, compress(2, bytes(15 * MIB)), make_payload_limits())
-    return resident_memory_bytes() - resident
+    resident = resident_bytes()
+    read(decompressor, 4, zstd_frame_of_zeros(120 * MIB, 27), payload_limits(window_bytes=1 << 27))
+    read(decompressor, 2, compress(2, bytes(15 * MIB)), payload_limits())
+    return resident_bytes() - resident
 
 
-def resident_memory_bytes() -> int:
+def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
@@ -179,25 +171,25 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
         nonlocal called
         called += 1
         if called == 3:
-            raise ValidationAbandoned
+            raise Abandoned
 
     plain = bytes(12 * MIB)
     data = compress(CODECS[name], plain)
     decompressor = Decompressor()
     if name == "snappy":
         called = 2  # the decoder returns a whole block at once
-    with pytest.raises(ValidationAbandoned):
-        read_all_pieces(decompressor, CODECS[name], data, make_payload_limits(give_way=give_way))
+    with pytest.raises(Abandoned):
+        read(decompressor, CODECS[name], data, payload_limits(give_way=give_way))
 
-    assert read_all_pieces(decompressor, CODECS[name], data, make_payload_limits()) == (plain, None)
+    assert read(decompressor, CODECS[name], data, payload_limits()) == (plain, None)
 
 
-def test_gzip_members_are_read_without_copying_the_remaining_input() -> None:
+def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
     """Regression: copying the tail for every member took 28 s for 8 MB. The test counts the input of each decoder
     call."""
     given: list[int] = []
 
-    class SliceRecordingStream:
+    class CountingStream:
         def __init__(self, data: bytes) -> None:
             self._view = memoryview(data)
 
@@ -209,16 +201,16 @@ def test_gzip_members_are_read_without_copying_the_remaining_input() -> None:
             return self._view[where]
 
     data = gzip.compress(b"x") * 2000
-    plain = b"".join(decompress_gzip_members(SliceRecordingStream(data), make_payload_limits()))
+    plain = b"".join(gzip_pieces(CountingStream(data), payload_limits()))
 
     assert plain == b"x" * 2000
     assert sum(given) < 2000 * 2048
 
 
-def test_damaged_gzip_member_is_reread_in_small_steps() -> None:
+def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> None:
     """Regression: copying the rest for each 16 KiB took 76 s of CPU time for 90 MB."""
     data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
-    seen, failure = read_all_pieces(Decompressor(), 1, data, make_payload_limits())
+    seen, failure = read(Decompressor(), 1, data, payload_limits())
     calls = 0
 
     def give_way() -> None:
@@ -227,22 +219,22 @@ def test_damaged_gzip_member_is_reread_in_small_steps() -> None:
 
     assert failure is Failure.DAMAGED
     assert len(seen) > 4 * MIB - 40_000
-    assert read_all_pieces(Decompressor(), 1, data, make_payload_limits(give_way=give_way))[1] is Failure.DAMAGED
+    assert read(Decompressor(), 1, data, payload_limits(give_way=give_way))[1] is Failure.DAMAGED
     assert calls < 1000
 
 
-def test_lz4_frame_with_block_checksums_detects_a_damaged_block() -> None:
+def test_lz4_with_checksums_is_read_as_one_frame() -> None:
     plain = os.urandom(100_000) + bytes(300_000)
-    data = compress_lz4_with_block_checksums(plain)
+    data = checked_lz4(plain)
 
-    assert read_all_pieces(Decompressor(), 3, data, make_payload_limits()) == (plain, None)
+    assert read(Decompressor(), 3, data, payload_limits()) == (plain, None)
     bent = bytearray(data)
     bent[len(data) - 20] ^= 1
-    found, failure = read_all_pieces(Decompressor(), 3, bytes(bent), make_payload_limits())
+    found, failure = read(Decompressor(), 3, bytes(bent), payload_limits())
     assert failure is Failure.DAMAGED
     assert plain.startswith(found)
     assert len(found) >= 5 * 65_536
 
 
-def compress_lz4_with_block_checksums(plain: bytes) -> bytes:
+def checked_lz4(plain: bytes) -> bytes:
     return bytes(lz4.frame.compress(plain, block_size=4, block_linked=False, block_checksum=True))

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from sluicegate.proxy.network.tls.certificate_principal import certificate_principal_of, name_of
+from sluicegate.proxy.network.tls.certificate_principal import name_of, principal_of
 from tests.oracle.subject_names import (
     SEQUENCE,
     STRING_TYPES,
@@ -15,7 +15,7 @@ from tests.oracle.subject_names import (
     der_element,
     distinguished_name,
     name_attribute,
-    subjects_written_by_java,
+    written_by_java,
 )
 
 _VALUES = (
@@ -102,17 +102,17 @@ class _Peer(ssl.SSLObject):
         return self._certificate
 
 
-def test_subject_format_matches_java() -> None:
+def test_subjects_are_written_as_java_writes_them() -> None:
     names = _names()
 
-    expected = subjects_written_by_java(names)
+    expected = written_by_java(names)
 
     assert len(names) > 800
     assert [name_of(each) for each in names] == expected
 
 
 @pytest.mark.parametrize("tag", STRING_TYPES.values(), ids=STRING_TYPES)
-def test_principal_is_certificate_subject_for_every_asn1_string_type(tag: int) -> None:
+def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) -> None:
     """The other fields are like those of a real certificate, from which Java reads the same subject."""
     subject = distinguished_name([name_attribute("CN", tag, b"etl\0")], [name_attribute("emailAddress", tag, b"a@b")])
     for version in (b"", der_element(0xA0, der_element(0x02, b"\x02"))):
@@ -131,14 +131,14 @@ def test_principal_is_certificate_subject_for_every_asn1_string_type(tag: int) -
             + der_element(0x03, b"\0"),
         )
 
-        assert certificate_principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
+        assert principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
 
 
-def test_principal_is_none_without_certificate() -> None:
-    assert certificate_principal_of(_Peer(None)) is None
+def test_without_a_certificate_there_is_no_principal() -> None:
+    assert principal_of(_Peer(None)) is None
 
 
-def test_malformed_der_raises_only_value_error() -> None:
+def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
     whole = distinguished_name([name_attribute("CN", 0x0C, b"etl")], [name_attribute("emailAddress", 0x16, b"a@b")])
     chance = random.Random(58)
     for _ in range(3000):
@@ -148,4 +148,4 @@ def test_malformed_der_raises_only_value_error() -> None:
             with suppress(ValueError):
                 name_of(text)
             with suppress(ValueError):
-                certificate_principal_of(_Peer(text))
+                principal_of(_Peer(text))

@@ -12,25 +12,25 @@ from sluicegate.config.model import Config
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.config.values.password import SecretText
 from sluicegate.proxy.network.tls.certificates import (
-    CertificateExpiry,
-    OwnCertificateExpiries,
+    Expiry,
+    OwnExpiries,
     Severity,
-    all_certificate_expiries,
-    certificate_flaws,
-    certificates_to_renew,
-    first_certificate_error,
-    own_certificate_expiries,
-    tls_files_for_brokers,
-    tls_files_for_clients,
+    all_expiries_of,
+    expiries_of,
+    files_for_brokers,
+    files_for_clients,
+    first_error,
+    flaws_of,
+    own_expiries,
 )
-from sluicegate.proxy.network.tls.contexts import RequestedServerNames, TlsFilesError, tls_context_for_clients
+from sluicegate.proxy.network.tls.contexts import BadTlsFiles, RequestedNames, context_for_clients
 from tests.broker.certificates import Authority, Certificate
 
 NOW = datetime.now(UTC)
 
 
 def flaw_levels_and_texts(tls: ListenTls, now: datetime = NOW) -> list[tuple[Severity, str]]:
-    return [(flaw.level, str(flaw)) for flaw in certificate_flaws(tls_files_for_clients(tls), now)]
+    return [(flaw.level, str(flaw)) for flaw in flaws_of(files_for_clients(tls), now)]
 
 
 def encrypt_key(own: Certificate, password: str) -> Path:
@@ -57,7 +57,7 @@ def test_valid_certificates_have_no_flaws(tmp_path: Path) -> None:
         (29.5, Severity.WARNING, "expires in 29 days, on "),
     ],
 )
-def test_expired_or_soon_expiring_certificate_is_reported_as_flaw(
+def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
     days: float, level: Severity, words: str, tmp_path: Path
 ) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
@@ -68,7 +68,7 @@ def test_expired_or_soon_expiring_certificate_is_reported_as_flaw(
     assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
 
 
-def test_certificate_not_yet_valid_is_reported_as_warning(tmp_path: Path) -> None:
+def test_a_certificate_that_is_not_valid_yet_is_a_warning(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
 
     ((level, said),) = flaw_levels_and_texts(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
@@ -97,7 +97,7 @@ def test_certificate_not_yet_valid_is_reported_as_warning(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_unusable_certificate_or_key_file_is_reported_with_its_configuration_key(
+def test_a_file_that_cannot_be_used_is_named_with_its_key(
     file: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
     own = Authority(tmp_path).sign("own")
@@ -108,41 +108,39 @@ def test_unusable_certificate_or_key_file_is_reported_with_its_configuration_key
     tls = ListenTls(**own.files)
     expected = words.replace("FILE", str(path))
 
-    assert first_certificate_error(tls_files_for_clients(tls)) == expected
-    with pytest.raises(TlsFilesError) as raised:
-        tls_context_for_clients(tls, RequestedServerNames())
+    assert first_error(files_for_clients(tls)) == expected
+    with pytest.raises(BadTlsFiles) as raised:
+        context_for_clients(tls, RequestedNames())
     assert str(raised.value) == expected
 
 
-def test_swapped_certificate_and_key_files_are_reported(tmp_path: Path) -> None:
+def test_a_swapped_certificate_and_key_are_named(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
     found = flaw_levels_and_texts(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
     assert [said.rpartition("; ")[2] for _, said in found] == ["it contains a key", "it contains a certificate"]
 
 
-def test_mismatched_key_and_unordered_chain_are_errors(tmp_path: Path) -> None:
+def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
 
     assert "the key does not match the first certificate" in str(
-        first_certificate_error(
-            tls_files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key)))
-        )
+        first_error(files_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(other.key))))
     )
     own.chain.write_bytes(authority.file.read_bytes() + own.chain.read_bytes())
     assert ("but it matches certificate 2, which must be the first") in str(
-        first_certificate_error(tls_files_for_clients(ListenTls(**own.files)))
+        first_error(files_for_clients(ListenTls(**own.files)))
     )
 
 
-def test_encrypted_key_is_reloaded_when_its_password_file_changes(tmp_path: Path) -> None:
+def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
     encrypt_key(own, "old")
     password = tmp_path / "password"
     password.write_text("old\n")
     tls = ListenTls(**own.files, key_password_file=str(password))
-    context = tls_context_for_clients(tls, RequestedServerNames())
+    context = context_for_clients(tls, RequestedNames())
     before = context.current()
     assert flaw_levels_and_texts(tls) == []
 
@@ -155,28 +153,26 @@ def test_encrypted_key_is_reloaded_when_its_password_file_changes(tmp_path: Path
 
     assert context.current() is not before
     assert "key_password is wrong" in str(
-        first_certificate_error(tls_files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
+        first_error(files_for_clients(ListenTls(**own.files, key_password=SecretText("wrong"))))
     )
-    assert "is encrypted: set key_password_file" in str(
-        first_certificate_error(tls_files_for_clients(ListenTls(**own.files)))
-    )
+    assert "is encrypted: set key_password_file" in str(first_error(files_for_clients(ListenTls(**own.files))))
     missing = ListenTls(**own.files, key_password_file=str(tmp_path / "none"))
-    assert str(first_certificate_error(tls_files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
+    assert str(first_error(files_for_clients(missing))).startswith("listen.tls.key_password_file: ")
 
 
 def test_flaws_of_ca_files_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.write_text("nothing")
-    (flaw,) = certificate_flaws(tls_files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
+    (flaw,) = flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW)
     assert str(flaw) == f"upstream.tls.ca_file: no PEM certificate in {file}"
 
     expired = Authority(tmp_path).sign("old", expires=NOW - timedelta(days=1)).chain.read_bytes()
     file.write_bytes(expired + Authority(tmp_path, "new").file.read_bytes())
-    ended = list(certificate_flaws(tls_files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
+    ended = list(flaws_of(files_for_brokers(UpstreamTls(ca_file=str(file))), NOW))
     assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
-def test_expiry_returns_days_until_certificate_expires(tmp_path: Path) -> None:
+def test_the_days_until_a_certificate_expires_are_returned(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=12))
     config = config_of(
         {
@@ -185,13 +181,13 @@ def test_expiry_returns_days_until_certificate_expires(tmp_path: Path) -> None:
         }
     )
 
-    (expiry,) = own_certificate_expiries(config)
+    (expiry,) = expiries_of(config)
 
     assert (expiry.key, expiry.file) == ("listen.tls.certificate_file", str(own.chain))
     assert expiry.days_left(NOW) == pytest.approx(12, abs=0.01)
 
 
-def test_expiry_metric_covers_chains_and_cas_of_every_section(tmp_path: Path) -> None:
+def test_the_metric_has_chains_and_cas_of_every_section(tmp_path: Path) -> None:
     authority, other = Authority(tmp_path), Authority(tmp_path, "other")
     own = authority.sign("own", expires=NOW + timedelta(days=12))
     both = tmp_path / "both.pem"
@@ -206,7 +202,7 @@ def test_expiry_metric_covers_chains_and_cas_of_every_section(tmp_path: Path) ->
         }
     )
 
-    found = [(each.key, each.subject) for each in all_certificate_expiries(config)]
+    found = [(each.key, each.subject) for each in all_expiries_of(config)]
 
     assert {key for key, _ in found} == {
         "listen.tls.certificate_file",
@@ -216,7 +212,7 @@ def test_expiry_metric_covers_chains_and_cas_of_every_section(tmp_path: Path) ->
     assert len(set(found)) == len(found)
 
 
-def config_with_certificate(folder: Path, section: str, expires: datetime) -> tuple[Config, str]:
+def config_with(folder: Path, section: str, expires: datetime) -> tuple[Config, str]:
     """Return a configuration with a certificate in one section, and the certificate's file."""
     own = Authority(folder).sign("own", expires=expires)
     sections: dict[str, Any] = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
@@ -228,24 +224,24 @@ def config_with_certificate(folder: Path, section: str, expires: datetime) -> tu
 
 
 @pytest.mark.parametrize("section", ["listen", "upstream", "registries.main"])
-def test_certificate_expires_soon_within_fourteen_days_of_expiry(tmp_path: Path, section: str) -> None:
+def test_a_certificate_expires_soon_from_fourteen_days_before_its_end(tmp_path: Path, section: str) -> None:
     ends = datetime(2030, 6, 15, 12, tzinfo=UTC)
-    config, file = config_with_certificate(tmp_path, section, ends)
+    config, file = config_with(tmp_path, section, ends)
     key = f"{section}.tls.certificate_file"
 
-    assert certificates_to_renew(config, ends - timedelta(days=14, seconds=1)) == OwnCertificateExpiries(None, {})
+    assert own_expiries(config, ends - timedelta(days=14, seconds=1)) == OwnExpiries(None, {})
     said = f"{key}: {file} expires on 2030-06-15 12:00 UTC: renew it"
-    assert certificates_to_renew(config, ends - timedelta(days=14)) == OwnCertificateExpiries(None, {key: said})
+    assert own_expiries(config, ends - timedelta(days=14)) == OwnExpiries(None, {key: said})
     ended = said.replace(" expires on ", " expired on ")
     is_for_clients = section == "listen"
-    assert certificates_to_renew(config, ends) == OwnCertificateExpiries(
+    assert own_expiries(config, ends) == OwnExpiries(
         ended if is_for_clients else None, {} if is_for_clients else {key: ended}
     )
 
 
-def test_seven_day_certificate_expires_soon_in_last_fifth_of_its_validity() -> None:
+def test_a_certificate_for_a_week_expires_soon_in_its_last_fifth() -> None:
     begins = datetime(2030, 6, 1, tzinfo=UTC)
-    week = CertificateExpiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
+    week = Expiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
 
     assert not week.expires_soon(begins + timedelta(days=5))  # cert-manager renews it after two thirds
     assert week.expires_soon(begins + timedelta(days=6))

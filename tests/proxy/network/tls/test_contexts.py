@@ -13,27 +13,25 @@ from cryptography.x509.oid import NameOID
 
 from sluicegate.config.tls import ListenTls, UpstreamTls
 from sluicegate.proxy.network.introduction import certificate_names
-from sluicegate.proxy.network.tls.certificate_principal import certificate_principal_of
+from sluicegate.proxy.network.tls.certificate_principal import principal_of
 from sluicegate.proxy.network.tls.contexts import (
-    RequestedServerNames,
-    TlsFilesError,
-    tls_context_for_brokers,
-    tls_context_for_clients,
+    BadTlsFiles,
+    RequestedNames,
+    context_for_brokers,
+    context_for_clients,
 )
 from tests.broker.certificates import Authority, Certificate
 
 
-def create_self_signed_certificate(
+def self_signed_certificate(
     folder: Path, *attributes: tuple[x509.ObjectIdentifier, str], also: tuple[x509.GeneralName, ...] = ()
 ) -> Certificate:
-    return create_certificate_with_subject(
+    return certificate_with_name(
         folder, x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes]), also
     )
 
 
-def create_certificate_with_subject(
-    folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] = ()
-) -> Certificate:
+def certificate_with_name(folder: Path, name: x509.Name, also: tuple[x509.GeneralName, ...] = ()) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     builder = (
@@ -68,10 +66,10 @@ def handshake_in_memory(server: ssl.SSLContext, client: ssl.SSLContext, name: st
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 @pytest.mark.parametrize("who_is_old", ["client", "broker"])
 def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) -> None:
-    own = create_self_signed_certificate(tmp_path, (NameOID.COMMON_NAME, "alice"))
+    own = self_signed_certificate(tmp_path, (NameOID.COMMON_NAME, "alice"))
     ends = {
-        "broker": tls_context_for_clients(ListenTls(**own.files), RequestedServerNames()).current(),
-        "client": tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
+        "broker": context_for_clients(ListenTls(**own.files), RequestedNames()).current(),
+        "client": context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False)).current(),
     }
     assert handshake_in_memory(ends["broker"], ends["client"]).version() in ("TLSv1.2", "TLSv1.3")
     old = ends[who_is_old]
@@ -107,32 +105,32 @@ def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) 
         ),
     ],
 )
-def test_certificate_principal_equals_that_of_kafka(
+def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     attributes: tuple[tuple[x509.ObjectIdentifier, str], ...], tmp_path: Path
 ) -> None:
-    own = create_self_signed_certificate(tmp_path, *attributes)
+    own = self_signed_certificate(tmp_path, *attributes)
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
-    assert certificate_principal_of(met) == f"User:{own.subject}"
+    assert principal_of(met) == f"User:{own.subject}"
 
 
-def test_principal_joins_multi_valued_rdn_as_kafka_does(tmp_path: Path) -> None:
+def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path: Path) -> None:
     pair = ((NameOID.COMMON_NAME, "etl"), (NameOID.EMAIL_ADDRESS, "etl@example.com"))
     parts = [[(NameOID.ORGANIZATION_NAME, "o")], [(NameOID.USER_ID, "7"), (NameOID.COMMON_NAME, "x")], pair]
     rdns = [x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in part]) for part in parts]
-    own = create_certificate_with_subject(tmp_path, x509.Name(rdns))
+    own = certificate_with_name(tmp_path, x509.Name(rdns))
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
-    assert certificate_principal_of(met) == f"User:{own.subject}"
+    assert principal_of(met) == f"User:{own.subject}"
 
 
-def test_certificate_names_are_common_name_and_subject_alternative_names(tmp_path: Path) -> None:
+def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_path: Path) -> None:
     also = (
         x509.DNSName("billing.example.com"),
         x509.RFC822Name("billing@example.com"),
@@ -140,35 +138,35 @@ def test_certificate_names_are_common_name_and_subject_alternative_names(tmp_pat
         x509.IPAddress(IPv4Address("192.0.2.7")),
         x509.DirectoryName(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "not-a-name-of-its-own")])),
     )
-    own = create_self_signed_certificate(
+    own = self_signed_certificate(
         tmp_path, (NameOID.ORGANIZATION_NAME, "o"), (NameOID.COMMON_NAME, "billing"), also=also
     )
     tls = ListenTls(**own.files, client_auth="required", client_ca_file=str(own.chain))
-    client = tls_context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
+    client = context_for_brokers(UpstreamTls(ca_file=str(own.chain), verify_hostname=False, **own.files))
 
-    met = handshake_in_memory(tls_context_for_clients(tls, RequestedServerNames()).current(), client.current())
+    met = handshake_in_memory(context_for_clients(tls, RequestedNames()).current(), client.current())
 
     uri = "spiffe://example.com/billing"
     assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
 
 
-def test_requested_server_name_is_known_after_handshake(tmp_path: Path) -> None:
+def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    names = RequestedServerNames()
-    server = tls_context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
-    client = tls_context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
+    names = RequestedNames()
+    server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
+    client = context_for_brokers(UpstreamTls(ca_file=str(authority.file)))
 
     met = handshake_in_memory(server.current(), client.current(), "broker-1.test")
 
     assert names.of(met) == "broker-1.test"
-    assert certificate_principal_of(met) is None
+    assert principal_of(met) is None
     assert certificate_names(met) == ()
 
 
-def test_tls_context_is_reloaded_on_file_change_and_kept_if_reload_fails(tmp_path: Path) -> None:
+def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
-    context = tls_context_for_clients(ListenTls(**first.files), RequestedServerNames())
+    context = context_for_clients(ListenTls(**first.files), RequestedNames())
     before = context.current()
     context.follow()
     assert context.current() is before
@@ -186,14 +184,14 @@ def test_tls_context_is_reloaded_on_file_change_and_kept_if_reload_fails(tmp_pat
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key does not match")])
-def test_unusable_tls_file_error_names_the_file(name: str, reason: str, tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reason: str, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
     key = tmp_path / name
     if name == "ca.key":
         key.write_bytes(other.key.read_bytes())
 
-    with pytest.raises(TlsFilesError, match=reason) as raised:
-        tls_context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedServerNames())
+    with pytest.raises(BadTlsFiles, match=reason) as raised:
+        context_for_clients(ListenTls(certificate_file=str(own.chain), key_file=str(key)), RequestedNames())
 
     assert str(key) in str(raised.value)

@@ -17,10 +17,10 @@ from sluicegate.proxy.session.pause_reason import PauseReason
 from tests.proxy.network.wires import (
     ConnectionWithPeer,
     TlsPeer,
+    for_tls_sockets,
+    over_native_tls,
     proxy_and_peer_contexts,
     random_frame,
-    run_with_native_tls_sockets,
-    run_with_tls_sockets,
     wait_until,
 )
 
@@ -29,10 +29,10 @@ A_TURN_OPENS = 128 * 1024
 THROUGH_TLS_AT_ONCE = 52 * 1024
 
 
-@run_with_tls_sockets
+@for_tls_sockets
 async def test_all_bytes_before_an_immediate_tls_close_are_delivered(wire: ConnectionWithPeer) -> None:
     data = random_frame(MUCH)
-    wire.told.answer = lambda _data: pause_for_one_loop_iteration(wire)
+    wire.told.answer = lambda _data: hold_for_a_turn(wire)
 
     await wire.send(data)
     wire.peer.shutdown(socket.SHUT_WR)  # closing with an unread session ticket would reset the connection
@@ -41,13 +41,13 @@ async def test_all_bytes_before_an_immediate_tls_close_are_delivered(wire: Conne
     assert wire.told.received == data
 
 
-def pause_for_one_loop_iteration(wire: ConnectionWithPeer) -> None:
+def hold_for_a_turn(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     asyncio.get_running_loop().call_soon(wire.connection.resume, PauseReason.PEER_BACKPRESSURE)
 
 
-@run_with_tls_sockets
-async def test_buffered_bytes_are_delivered_before_eof(wire: ConnectionWithPeer) -> None:
+@for_tls_sockets
+async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(random_frame(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
@@ -62,13 +62,13 @@ async def test_buffered_bytes_are_delivered_before_eof(wire: ConnectionWithPeer)
     assert "lost" not in wire.told.events
 
 
-@run_with_tls_sockets
-async def test_writing_still_works_after_tls_close_alert(wire: ConnectionWithPeer) -> None:
+@for_tls_sockets
+async def test_a_tls_close_alert_is_an_end_after_which_writing_still_works(wire: ConnectionWithPeer) -> None:
     assert isinstance(wire.speaks, TlsPeer)
-    ciphertext = wire.speaks.ciphertext(random_frame(100))
+    encrypted = wire.speaks.encrypted(random_frame(100))
     with pytest.raises(ssl.SSLWantReadError):
         wire.speaks.tls.unwrap()
-    await wire.send_raw(ciphertext + wire.speaks.outgoing.read())
+    await wire.send_raw(encrypted + wire.speaks.outgoing.read())
 
     await wire.told.ended.wait()
     wire.connection.write(b"answer")
@@ -78,8 +78,8 @@ async def test_writing_still_works_after_tls_close_alert(wire: ConnectionWithPee
     assert wire.told.events == ["open", "eof"]
 
 
-@run_with_tls_sockets
-async def test_close_sends_tls_alert_and_discards_further_input(wire: ConnectionWithPeer) -> None:
+@for_tls_sockets
+async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(wire: ConnectionWithPeer) -> None:
     wire.connection.write(b"the last")
     wire.connection.close()
 
@@ -94,11 +94,9 @@ async def test_close_sends_tls_alert_and_discards_further_input(wire: Connection
     assert wire.told.received == b""
 
 
-@run_with_tls_sockets
-async def test_undecryptable_record_ends_connection_after_earlier_records_are_delivered(
-    wire: ConnectionWithPeer,
-) -> None:
-    good, broken = wire.speaks.ciphertext(random_frame(1_000)), bytearray(wire.speaks.ciphertext(random_frame(1_000)))
+@for_tls_sockets
+async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: ConnectionWithPeer) -> None:
+    good, broken = wire.speaks.encrypted(random_frame(1_000)), bytearray(wire.speaks.encrypted(random_frame(1_000)))
     broken[-1] ^= 1
 
     await wire.send_raw(good + broken)
@@ -110,7 +108,7 @@ async def test_undecryptable_record_ends_connection_after_earlier_records_are_de
         await wire.read(1)
 
 
-@run_with_tls_sockets
+@for_tls_sockets
 async def test_plaintext_after_the_handshake_ends_the_connection(wire: ConnectionWithPeer) -> None:
     await wire.send_raw(random_frame(100))
 
@@ -119,11 +117,11 @@ async def test_plaintext_after_the_handshake_ends_the_connection(wire: Connectio
     assert wire.told.received == b""
 
 
-@run_with_tls_sockets
+@for_tls_sockets
 async def test_tls_data_is_decrypted_when_it_arrives_byte_by_byte(wire: ConnectionWithPeer) -> None:
     data = random_frame(300)
 
-    for byte in wire.speaks.ciphertext(data):
+    for byte in wire.speaks.encrypted(data):
         await wire.send_raw(bytes([byte]))
         await asyncio.sleep(0)
 
@@ -131,23 +129,23 @@ async def test_tls_data_is_decrypted_when_it_arrives_byte_by_byte(wire: Connecti
     assert wire.told.received == data
 
 
-@run_with_native_tls_sockets
-async def test_bytes_decrypted_per_loop_iteration_are_bounded(wire: ConnectionWithPeer) -> None:
+@over_native_tls
+async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithPeer) -> None:
     handed: list[int] = []
     in_turn = 0
 
-    def count_bytes_of_iteration(data: bytes) -> None:
+    def count_bytes_of_turn(data: bytes) -> None:
         nonlocal in_turn
         if in_turn == 0:
-            asyncio.get_running_loop().call_soon(end_iteration)
+            asyncio.get_running_loop().call_soon(end_turn)
         in_turn += len(data)
 
-    def end_iteration() -> None:
+    def end_turn() -> None:
         nonlocal in_turn
         handed.append(in_turn)
         in_turn = 0
 
-    wire.told.answer = count_bytes_of_iteration
+    wire.told.answer = count_bytes_of_turn
     data = random_frame(MUCH)
 
     await wire.send(data)
@@ -158,27 +156,27 @@ async def test_bytes_decrypted_per_loop_iteration_are_bounded(wire: ConnectionWi
     assert max(handed) <= A_TURN_OPENS
 
 
-@run_with_tls_sockets
+@for_tls_sockets
 async def test_small_parts_are_sent_as_one_tls_record(wire: ConnectionWithPeer) -> None:
     wire.connection.write_parts([b"a", b"b" * 100, bytearray(b"c")])
 
-    ciphertext, decrypted_bytes = b"", b""
+    encrypted, opened = b"", b""
     async with asyncio.timeout(20):
-        while not decrypted_bytes:
+        while not opened:
             piece = await asyncio.get_running_loop().sock_recv(wire.peer, 1 << 16)
-            ciphertext, decrypted_bytes = ciphertext + piece, wire.speaks.decrypted_bytes(piece)
+            encrypted, opened = encrypted + piece, wire.speaks.opened(piece)
 
-    assert decrypted_bytes == b"a" + b"b" * 100 + b"c"
-    assert count_tls_records(ciphertext) == proxy_and_peer_contexts()[0].num_tickets + 1
+    assert opened == b"a" + b"b" * 100 + b"c"
+    assert records_in(encrypted) == proxy_and_peer_contexts()[0].num_tickets + 1
 
 
-def count_tls_records(ciphertext: bytes) -> int:
+def records_in(encrypted: bytes) -> int:
     """Count the TLS records: each has its length after its kind and version (RFC 8446, 5.1)."""
     at, count = 0, 0
-    while at < len(ciphertext):
-        at += 5 + int.from_bytes(ciphertext[at + 3 : at + 5])
+    while at < len(encrypted):
+        at += 5 + int.from_bytes(encrypted[at + 3 : at + 5])
         count += 1
-    assert at == len(ciphertext)
+    assert at == len(encrypted)
     return count
 
 
@@ -194,9 +192,9 @@ def test_bytes_right_after_the_handshake_are_delivered(run: object, version: ssl
         theirs.tls.context.maximum_version = version
         try:
             shaking = loop.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
-            await theirs.run_handshake(peer)
+            await theirs.shake_hands(peer)
             data = os.urandom(100)
-            await loop.sock_sendall(peer, theirs.ciphertext(data))
+            await loop.sock_sendall(peer, theirs.encrypted(data))
             handshake = await shaking
             while not handshake.incoming.pending and not handshake.tls.pending():
                 handshake.incoming.write(await loop.sock_recv(ours, 1 << 16))
@@ -226,7 +224,7 @@ def test_client_gets_a_tls_alert_after_a_failed_handshake(run: object) -> None:
     run(run_connection())
 
 
-class TlsInputPeakRecorder:
+class WatchedTlsInput:
     """Wraps TLS input and records the largest number of pending bytes."""
 
     def __init__(self, incoming: ssl.MemoryBIO) -> None:
@@ -242,7 +240,7 @@ class TlsInputPeakRecorder:
         self.most = max(self.most, self._incoming.pending)
 
 
-class ConnectionAndTransportStub:
+class TlsConnectionPair:
     """A connection above TLS, and a socket below it."""
 
     def __init__(self) -> None:
@@ -262,26 +260,26 @@ class ConnectionAndTransportStub:
         self.sent += parts
 
 
-async def test_bytes_per_tls_call_are_bounded() -> None:
+async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink() -> None:
     ours, peer = socket.socketpair()
     ours.setblocking(False)
     peer.setblocking(False)
-    theirs, ends = TlsPeer(), ConnectionAndTransportStub()
+    theirs, ends = TlsPeer(), TlsConnectionPair()
     with ours, peer:
         shaking = asyncio.create_task(tls_handshake.handshake_with_client(ours, proxy_and_peer_contexts()[0]))
-        await theirs.run_handshake(peer)
+        await theirs.shake_hands(peer)
         handshake = await shaking
-        theirs.decrypted_bytes(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
-    watched = TlsInputPeakRecorder(handshake.incoming)
+        theirs.opened(await asyncio.get_running_loop().sock_recv(peer, 1 << 16))  # session tickets
+    watched = WatchedTlsInput(handshake.incoming)
     watching = tls_handshake.Handshake(handshake.tls, cast(ssl.MemoryBIO, watched), handshake.outgoing)
-    ciphertext = new_encrypted_buffer()
-    behind_tls = TlsSocket(watching, cast(Connection, ends), ciphertext)
+    encrypted = new_encrypted_buffer()
+    behind_tls = TlsSocket(watching, cast(Connection, ends), encrypted)
     behind_tls.connection_made(cast(SocketTransport, ends))
 
     data = os.urandom(MUCH)
-    encrypted_bytes = theirs.ciphertext(data)
-    for at in range(0, len(encrypted_bytes), len(ciphertext)):
-        piece = encrypted_bytes[at : at + len(ciphertext)]
+    encrypted_bytes = theirs.encrypted(data)
+    for at in range(0, len(encrypted_bytes), len(encrypted)):
+        piece = encrypted_bytes[at : at + len(encrypted)]
         behind_tls.get_buffer(-1)[: len(piece)] = piece
         behind_tls.buffer_updated(len(piece))
     behind_tls.write(data)
@@ -289,4 +287,4 @@ async def test_bytes_per_tls_call_are_bounded() -> None:
     assert ends.received == MUCH
     assert 0 < watched.most <= THROUGH_TLS_AT_ONCE
     assert max(map(len, ends.sent)) <= THROUGH_TLS_AT_ONCE
-    assert theirs.decrypted_bytes(b"".join(ends.sent)) == data
+    assert theirs.opened(b"".join(ends.sent)) == data

@@ -6,17 +6,17 @@ from datetime import datetime
 from pathlib import Path
 
 from sluicegate.proxy.reporting.events.encoding import ENCODINGS
-from sluicegate.proxy.reporting.events.violation_event import event_to_json
+from sluicegate.proxy.reporting.events.violation_event import event_of
 from sluicegate.proxy.watching.topic_violations import read_files
 from sluicegate.proxy.watching.violation_counts import EventSelection, ViolationCounts
-from sluicegate.validation.event_schema import violation_event_in
+from sluicegate.validation.event_schema import event_in
 from tests.proxy.live.events import rejected_event
 
 
-def test_json_encoding_equals_the_event() -> None:
+def test_json_is_the_event_itself() -> None:
     event = rejected_event()
 
-    assert json.loads(ENCODINGS["json"](event)) == event_to_json(event)
+    assert json.loads(ENCODINGS["json"](event)) == event_of(event)
 
 
 def test_a_cloud_event_has_the_required_attributes_and_the_event_as_data() -> None:
@@ -25,7 +25,7 @@ def test_a_cloud_event_has_the_required_attributes_and_the_event_as_data() -> No
     cloud_event = json.loads(ENCODINGS["cloudevents"](event))
 
     data = cloud_event.pop("data")
-    assert data == event_to_json(event)
+    assert data == event_of(event)
     assert datetime.fromisoformat(cloud_event["time"]).tzinfo is not None
     assert cloud_event == {
         "specversion": "1.0",
@@ -42,12 +42,10 @@ def test_a_cloud_event_of_an_unknown_topic_has_no_subject() -> None:
     assert "subject" not in json.loads(ENCODINGS["cloudevents"](rejected_event(topic=None)))
 
 
-def test_event_is_extracted_from_json_and_cloudevents() -> None:
+def test_readers_find_the_event_in_both_formats() -> None:
     event = rejected_event()
 
-    assert [violation_event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [
-        event_to_json(event)
-    ] * 2
+    assert [event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [event_of(event)] * 2
     assert "\n" not in ENCODINGS["cloudevents"](event).decode()
 
 

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from sluicegate.proxy.reporting.events.schema_reference import schema_text
-from sluicegate.proxy.reporting.events.violation_event import Event, event_to_json
+from sluicegate.proxy.reporting.events.violation_event import Event, event_of
 from sluicegate.validation.event_schema import EVENT_FIELDS
 from tests.proxy.live.events import rejected_event
 from tests.proxy.reporting.events.test_violation_writer import REHEARSAL
@@ -27,7 +27,7 @@ def test_the_published_schema_is_generated_from_the_fields() -> None:
 
 @pytest.mark.parametrize("event", [rejected_event(), REHEARSAL], ids=["violation", "rehearsal"])
 def test_events_match_the_published_schema(event: Event) -> None:
-    assert schema_mismatches(event_to_json(event)) == []
+    assert schema_mismatches(event_of(event)) == []
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,11 @@ def test_events_match_the_published_schema(event: Event) -> None:
         ({"further": 1}, "'further' was unexpected"),
     ],
 )
-def test_schema_mismatches_reports_invalid_events(changed: dict[str, Any], problem: str) -> None:
-    assert problem in "; ".join(schema_mismatches(event_to_json(rejected_event()) | changed))
+def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], problem: str) -> None:
+    assert problem in "; ".join(schema_mismatches(event_of(rejected_event()) | changed))
 
 
-def test_violations_page_describes_every_event_field() -> None:
+def test_the_page_describes_every_field() -> None:
     table = (DOCS / "violations.md").read_text().partition("## The event")[2].partition("Each item of `samples`")[0]
     described = [
         name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
@@ -51,7 +51,7 @@ def test_violations_page_describes_every_event_field() -> None:
     assert sorted(described) == sorted(field.name for field in EVENT_FIELDS)
 
 
-def test_events_have_unique_ids() -> None:
+def test_events_have_ids_of_their_own() -> None:
     first, second = rejected_event(), rejected_event()
 
-    assert event_to_json(first)["id"] != event_to_json(second)["id"]
+    assert event_of(first)["id"] != event_of(second)["id"]

@@ -18,12 +18,12 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.teams import Owner
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.bounded_text import truncate_text
+from sluicegate.proxy.reporting.bounded_text import cut
 from sluicegate.proxy.reporting.events.violation_event import (
     EventOrigin,
     RehearsalEvent,
     ViolationEvent,
-    event_to_json,
+    event_of,
     violation_event,
 )
 from sluicegate.proxy.reporting.events.violation_writer import EventFile, ViolationFile
@@ -33,7 +33,7 @@ from sluicegate.proxy.session.client.client_details import ClientDetails, client
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
 from sluicegate.validation.cluster_settings import AFTER_MAX, BEFORE_MAX
-from sluicegate.validation.from_keys import create_rulebook
+from sluicegate.validation.from_keys import rulebook_of
 from sluicegate.validation.outcome import Outcome
 from sluicegate.validation.policy import TopicPolicy
 from sluicegate.validation.rules.rule import Mode
@@ -41,7 +41,7 @@ from sluicegate.validation.timestamps import RehearsedBound
 from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Beginning, Finding, Reason, RecordSample
 from tests.broker.eventually import eventually
-from tests.config.reading import SMALLEST, load_config_text
+from tests.config.reading import SMALLEST, load_text
 
 NOW = 1_800_000_000_000
 HELD_TO = ValidationBasis(TopicPolicy(before_max_ms=1000, after_max_ms=2000), NOW)
@@ -61,23 +61,23 @@ def finding_with_bad_records(count: int) -> Finding:
     return Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE, "message", tuple(bad), count, records=99)
 
 
-def rejected_batch_outcome(topic: str, partition: int) -> BatchOutcome:
+def rejected_batch(topic: str, partition: int) -> BatchOutcome:
     """A rejected batch."""
     return BatchOutcome(topic, None, partition, 99, 500, Outcome.REJECTED, ErrorCode.INVALID_TIMESTAMP, basis=HELD_TO)
 
 
-def build_violation_event(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> ViolationEvent:
+def one_violation(partition: int = 0, client_id: str = "c", topic: str = "t", bad: int = 1) -> ViolationEvent:
     client = client_details(ClientIdentity("127.0.0.1:5", client_id))
     return violation_event(
         client,
-        rejected_batch_outcome(topic, partition),
+        rejected_batch(topic, partition),
         ReportedFinding(Mode.REJECT, finding_with_bad_records(bad)),
         ORIGIN,
         max_records=10,
     )
 
 
-def open_violation_file(
+def violation_file_at(
     path: Path,
     counters: Counters,
     queue_size: int = 10_000,
@@ -87,20 +87,18 @@ def open_violation_file(
     return ViolationFile(path, queue_size, max_file_bytes, counters, WriteHealth() if health is None else health)
 
 
-def read_partitions(path: Path) -> list[int]:
+def partitions_in(path: Path) -> list[int]:
     """Return the partitions of a file's events, in order; every line must be complete."""
     return [json.loads(line)["partition"] for line in path.read_text().split("\n")[:-1]]
 
 
-def test_event_contains_client_verdict_and_reason() -> None:
+def test_an_event_has_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(25))
-    kept = violation_event(
-        client_details(identity), rejected_batch_outcome("payments", 3), finding, ORIGIN, max_records=2
-    )
+    kept = violation_event(client_details(identity), rejected_batch("payments", 3), finding, ORIGIN, max_records=2)
     identity.client_id = identity.principal = "what it says later"
 
-    assert event_to_json(kept) == {
+    assert event_of(kept) == {
         "schema_version": 1,
         "id": "a-1",
         "proxy": "proxy:9092",
@@ -151,12 +149,9 @@ def test_event_contains_client_verdict_and_reason() -> None:
 def test_an_event_names_the_owner_of_the_topic() -> None:
     owned = ValidationBasis(replace(HELD_TO.policy, owner=Owner(team="billing", contact="x" * 1000)), NOW)
 
-    assert event_to_json(build_violation_event()._replace(basis=owned))["owner"] == {
-        "team": "billing",
-        "contact": truncate_text("x" * 1000),
-    }
-    assert event_to_json(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
-    assert event_to_json(REHEARSAL)["owner"] is None
+    assert event_of(one_violation()._replace(basis=owned))["owner"] == {"team": "billing", "contact": cut("x" * 1000)}
+    assert event_of(REHEARSAL._replace(policy=owned.policy))["owner"]["team"] == "billing"
+    assert event_of(REHEARSAL)["owner"] is None
 
 
 CLIENT_OWNERS = """
@@ -177,13 +172,13 @@ topics: [{match: orders, owner: {team: orders}}]
         ("orders", "shop-1", None, True, "orders"),
     ],
 )
-def test_event_names_client_owner_if_topic_has_no_owner(
+def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
-    policy = create_rulebook(load_config_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
+    policy = rulebook_of(load_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
     client = ClientDetails("127.0.0.1:5", client_id, None, None, principal, is_verified)
 
-    event = event_to_json(build_violation_event()._replace(client=client, basis=ValidationBasis(policy, NOW)))
+    event = event_of(one_violation()._replace(client=client, basis=ValidationBasis(policy, NOW)))
 
     assert (None if event["owner"] is None else event["owner"]["team"]) == team
     of_client = event.get("client_owner", {}).get("team")
@@ -203,24 +198,24 @@ def test_event_names_client_owner_if_topic_has_no_owner(
         (Beginning(b"ends within: \xe2\x82", 15), {"size": 15, "text": r"ends within: \xe2\x82"}),
     ],
 )
-def test_record_samples_are_printable_text(part: Beginning | None, shown: object) -> None:
+def test_record_contents_are_printable_text(part: Beginning | None, shown: object) -> None:
     bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=RecordSample(part, None))
-    kept = build_violation_event()._replace(bad_records=(bad,))
+    kept = one_violation()._replace(bad_records=(bad,))
 
-    sample = event_to_json(kept)["samples"][0]
+    sample = event_of(kept)["samples"][0]
 
     assert (sample["key"], sample["value"]) == (shown, None)
-    assert kept.size > build_violation_event()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
+    assert kept.size > one_violation()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
 
 
-def test_violations_page_names_every_event_field() -> None:
+def test_the_document_names_every_field() -> None:
     text = (Path(__file__).parents[4] / "docs" / "violations.md").read_text()
-    event, tried = event_to_json(build_violation_event()), event_to_json(REHEARSAL)
+    event, tried = event_of(one_violation()), event_of(REHEARSAL)
     assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
 
 
-def test_rehearsal_event_counts_bad_records_per_bound() -> None:
-    event = event_to_json(REHEARSAL)
+def test_a_rehearsal_has_the_count_of_each_bound() -> None:
+    event = event_of(REHEARSAL)
 
     assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
     assert event["rehearsed"] == [
@@ -230,73 +225,71 @@ def test_rehearsal_event_counts_bad_records_per_bound() -> None:
     assert event["bad_records"] == 4
 
 
-def test_event_lists_limited_number_of_bad_records_and_counts_all() -> None:
+def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None:
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(1000))
-    kept = violation_event(
-        client_details(ClientIdentity("p")), rejected_batch_outcome("t", 0), finding, ORIGIN, max_records=10
-    )
+    kept = violation_event(client_details(ClientIdentity("p")), rejected_batch("t", 0), finding, ORIGIN, max_records=10)
 
     assert len(kept.bad_records) == 10
-    assert event_to_json(kept)["bad_records"] == 1000
+    assert event_of(kept)["bad_records"] == 1000
 
 
-def test_any_client_text_is_written_as_one_short_ascii_line(tmp_path: Path) -> None:
+def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:
     counters = Counters()
-    sink = open_violation_file(tmp_path / "v.jsonl", counters)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
     for partition, text in enumerate(texts):
-        sink.write(build_violation_event(partition, client_id=text, topic=text))
+        sink.write(one_violation(partition, client_id=text, topic=text))
     sink.close()
 
     data = (tmp_path / "v.jsonl").read_bytes()
     assert data.isascii()
     assert data.decode().isprintable() or set(data.decode()) - {"\n"} <= set(map(chr, range(32, 127)))
-    assert read_partitions(tmp_path / "v.jsonl") == list(range(len(texts)))
+    assert partitions_in(tmp_path / "v.jsonl") == list(range(len(texts)))
     assert len(data) < 20_000
     assert (counters.violation_events_dropped, counters.violation_events_failed) == (0, 0)
 
 
-def test_event_that_cannot_be_encoded_is_counted_and_next_events_are_written(tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
     counters = Counters()
-    sink = open_violation_file(tmp_path / "v.jsonl", counters)
-    sink.write(build_violation_event(0)._replace(reason=None))
-    sink.write(build_violation_event(1))
+    sink = violation_file_at(tmp_path / "v.jsonl", counters)
+    sink.write(one_violation(0)._replace(reason=None))
+    sink.write(one_violation(1))
     sink.close()
 
-    assert read_partitions(tmp_path / "v.jsonl") == [1]
+    assert partitions_in(tmp_path / "v.jsonl") == [1]
     assert counters.violation_events_failed == 1
 
 
-def test_events_are_written_to_new_file_after_rename(tmp_path: Path) -> None:
+def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
-    sink = open_violation_file(path, Counters())
-    sink.write(build_violation_event(1))
+    sink = violation_file_at(path, Counters())
+    sink.write(one_violation(1))
     eventually(lambda: path.read_text().count("\n") == 1)
     path.rename(tmp_path / "old.jsonl")
-    sink.write(build_violation_event(2))
+    sink.write(one_violation(2))
     sink.close()
 
-    assert read_partitions(path) == [2]
-    assert read_partitions(tmp_path / "old.jsonl") == [1]
+    assert partitions_in(path) == [2]
+    assert partitions_in(tmp_path / "old.jsonl") == [1]
 
 
 def test_a_full_queue_drops_events_and_counts_them(tmp_path: Path) -> None:
     counters = Counters()
-    sink = open_violation_file(tmp_path / "v.jsonl", counters, queue_size=1)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters, queue_size=1)
     for _ in range(5000):
-        sink.write(build_violation_event())
+        sink.write(one_violation())
     sink.close()
 
-    assert len(read_partitions(tmp_path / "v.jsonl")) + counters.violation_events_dropped == 5000
+    assert len(partitions_in(tmp_path / "v.jsonl")) + counters.violation_events_dropped == 5000
     assert counters.violation_events_dropped > 0
 
 
-def test_event_queue_is_bounded_in_bytes(tmp_path: Path) -> None:
+def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     counters = Counters()
-    sink = open_violation_file(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
+    sink = violation_file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
     with (tmp_path / "v.jsonl").open("rb") as other:
         flock(other, LOCK_EX)
-        large = build_violation_event()._replace(message="m" * 4000)
+        large = one_violation()._replace(message="m" * 4000)
         for _ in range(5000):
             sink.write(large)
         flock(other, LOCK_UN)
@@ -305,61 +298,59 @@ def test_event_queue_is_bounded_in_bytes(tmp_path: Path) -> None:
     assert counters.violation_events_dropped > 2000
 
 
-def test_removed_folder_is_reported_as_failing_destination_until_next_write(tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written_again(tmp_path: Path) -> None:
     seconds = 100.0
     health = WriteHealth(lambda: seconds)
     folder, counters = tmp_path / "folder", Counters()
     folder.mkdir()
     path = folder / "violations.jsonl"
-    file = open_violation_file(path, counters, health=health)
+    file = violation_file_at(path, counters, health=health)
     path.unlink()
     folder.rmdir()
-    file.write(build_violation_event())
+    file.write(one_violation())
     eventually(lambda: bool(health.failing()), what="a failure")
     (found,) = health.failing().items()
     assert (found[0], found[1].reason) == (f"violations.file {path}", "No such file or directory")
 
     folder.mkdir()
     seconds += 10
-    file.write(build_violation_event())
+    file.write(one_violation())
     eventually(lambda: health.failing() == {}, what="the end of the failure")
     file.close()
     assert counters.violation_events_failed == 1
 
 
-def test_writer_continues_after_deleted_folder_is_recreated(tmp_path: Path) -> None:
+def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     counters = Counters()
-    sink = open_violation_file(folder / "v.jsonl", counters)
+    sink = violation_file_at(folder / "v.jsonl", counters)
     (folder / "v.jsonl").unlink()
     folder.rmdir()
     with capture_logs() as lines:
         for _ in range(20):
-            sink.write(build_violation_event(1))
+            sink.write(one_violation(1))
         eventually(lambda: counters.violation_events_failed == 20)
     folder.mkdir()
-    sink.write(build_violation_event(2))
+    sink.write(one_violation(2))
     sink.close()
 
-    assert read_partitions(folder / "v.jsonl") == [2]
+    assert partitions_in(folder / "v.jsonl") == [2]
     assert [(line["reason"], line["log_level"]) for line in lines] == [("No such file or directory", "error")]
 
 
-def run_with_file_size_limit(path: Path, size_limit: int, body: str) -> dict[str, Any]:
-    """Run `body` in a process whose files may have at most `size_limit` bytes, as on a full disk; return its JSON
-    output.
-    """
+def run_with_file_size_limit(path: Path, room: int, body: str) -> dict[str, Any]:
+    """Run `body` in a process whose files may have at most `room` bytes, as on a full disk; return its JSON output."""
     program = f"""
         import json, resource, sys
         from pathlib import Path
         from sluicegate.proxy.reporting.metrics.counters import Counters
         from tests.broker.eventually import eventually
-        from tests.proxy.reporting.events.test_violation_writer import build_violation_event, open_violation_file
-        def limit_file_size(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        from tests.proxy.reporting.events.test_violation_writer import one_violation, violation_file_at
+        def room(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
         path, counters = Path({str(path)!r}), Counters()
-        sink = open_violation_file(path, counters)
-        limit_file_size({size_limit})
+        sink = violation_file_at(path, counters)
+        room({room})
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         sink.close()
         print(json.dumps({{"failed": counters.violation_events_failed, "dropped": counters.violation_events_dropped}}))
@@ -378,32 +369,32 @@ def run_with_file_size_limit(path: Path, size_limit: int, body: str) -> dict[str
 def test_a_full_disk_corrupts_no_line_and_counts_lost_events(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     body = """
-    for n in range(50): sink.write(build_violation_event(n))
+    for n in range(50): sink.write(one_violation(n))
     eventually(lambda: counters.violation_events_failed)
     eventually(lambda: counters.violation_events_failed + path.read_bytes().count(b"\\n") == 50)
-    limit_file_size(resource.RLIM_INFINITY)
-    sink.write(build_violation_event(1000))
+    room(resource.RLIM_INFINITY)
+    sink.write(one_violation(1000))
     """
     told = run_with_file_size_limit(path, 5000, body)
 
-    written = read_partitions(path)
+    written = partitions_in(path)
     assert written == [*range(len(written) - 1), 1000]
     assert told == {"failed": 51 - len(written), "dropped": 0}
     assert len(written) > 5
 
 
-def test_next_event_starts_new_line_if_partial_line_cannot_be_removed(tmp_path: Path) -> None:
+def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: Path) -> None:
     """In a file that only allows appending, the partial line stays, and the next event starts a new line."""
     path = tmp_path / "v.jsonl"
     body = """
     import os, errno
-    def raise_permission_error(*_): raise OSError(errno.EPERM, "only appending is allowed")
-    os.ftruncate = raise_permission_error
-    for n in range(50): sink.write(build_violation_event(n))
+    def rejects(*_): raise OSError(errno.EPERM, "only appending is allowed")
+    os.ftruncate = rejects
+    for n in range(50): sink.write(one_violation(n))
     failed = lambda: counters.violation_events_failed
     eventually(lambda: failed() and failed() + path.read_bytes().count(b"\\n") == 50)
-    limit_file_size(resource.RLIM_INFINITY)
-    sink.write(build_violation_event(1000))
+    room(resource.RLIM_INFINITY)
+    sink.write(one_violation(1000))
     """
     run_with_file_size_limit(path, 5000, body)
 
@@ -414,11 +405,11 @@ def test_next_event_starts_new_line_if_partial_line_cannot_be_removed(tmp_path: 
         json.loads(piece)
 
 
-def test_partial_line_of_another_process_is_terminated_before_next_event(tmp_path: Path) -> None:
+def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text('{"schema_version": 1, "ti')
-    sink = open_violation_file(path, Counters())
-    sink.write(build_violation_event(1))
+    sink = violation_file_at(path, Counters())
+    sink.write(one_violation(1))
     sink.close()
 
     piece, line = path.read_text().splitlines()
@@ -426,21 +417,21 @@ def test_partial_line_of_another_process_is_terminated_before_next_event(tmp_pat
     assert json.loads(line)["partition"] == 1
 
 
-def test_full_event_file_is_renamed_and_replaces_previous_one(tmp_path: Path) -> None:
+def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) -> None:
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
-    sink = open_violation_file(path, Counters(), max_file_bytes=2000)
+    sink = violation_file_at(path, Counters(), max_file_bytes=2000)
     for n in range(100):
-        sink.write(build_violation_event(n))
+        sink.write(one_violation(n))
     sink.close()
 
-    kept = [*read_partitions(before), *read_partitions(path)]
+    kept = [*partitions_in(before), *partitions_in(path)]
     assert kept == list(range(kept[0], 100))
     assert 2000 <= before.stat().st_size < 3000
     assert path.stat().st_size < 3000
     assert sorted(file.name for file in tmp_path.iterdir()) == ["v.jsonl", "v.jsonl.1"]
 
 
-def test_concurrent_writers_rotate_event_file_without_losing_events(
+def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test keeps all renamed files, which would otherwise replace each other, to count all events."""
@@ -457,10 +448,9 @@ def test_concurrent_writers_rotate_event_file_without_losing_events(
     )  # the test does not depend on the speed of the processes
     monkeypatch.setattr("sluicegate.proxy.reporting.events.violation_writer._AT_THE_END_SECONDS", 60)
     several = [Counters() for _ in range(4)]
-    sinks = [open_violation_file(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
+    sinks = [violation_file_at(tmp_path / "v.jsonl", counters, max_file_bytes=20_000) for counters in several]
     threads = [
-        threading.Thread(target=lambda sink=sink: [sink.write(build_violation_event(n)) for n in range(500)])
-        for sink in sinks
+        threading.Thread(target=lambda sink=sink: [sink.write(one_violation(n)) for n in range(500)]) for sink in sinks
     ]
     for thread in threads:
         thread.start()
@@ -470,20 +460,20 @@ def test_concurrent_writers_rotate_event_file_without_losing_events(
         sink.close()
 
     files = [*aside, tmp_path / "v.jsonl"]
-    assert sorted(n for file in files for n in read_partitions(file)) == sorted([*range(500)] * 4)
+    assert sorted(n for file in files for n in partitions_in(file)) == sorted([*range(500)] * 4)
     assert all(20_000 <= file.stat().st_size < 21_000 for file in aside)
     assert not any(counters.violation_events_failed or counters.violation_events_dropped for counters in several)
 
 
-def test_close_waits_at_most_five_seconds_for_hanging_disk(tmp_path: Path) -> None:
+def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> None:
     """A pipe that nobody reads stands for the disk."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     counters = Counters()
-    sink = open_violation_file(path, counters)
+    sink = violation_file_at(path, counters)
     for n in range(3000):
-        sink.write(build_violation_event(n))
+        sink.write(one_violation(n))
 
     begin = time.monotonic()
     sink.close()
@@ -493,25 +483,25 @@ def test_close_waits_at_most_five_seconds_for_hanging_disk(tmp_path: Path) -> No
     os.close(reader)
 
 
-def test_pipe_without_reader_is_rejected_at_start(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device"):
-        open_violation_file(tmp_path / "pipe", Counters())
+        violation_file_at(tmp_path / "pipe", Counters())
 
 
-def test_events_are_dropped_and_logged_while_another_process_locks_the_file(tmp_path: Path) -> None:
+def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logged(tmp_path: Path) -> None:
     counters = Counters()
     path = tmp_path / "v.jsonl"
-    sink = open_violation_file(path, counters)
+    sink = violation_file_at(path, counters)
     with path.open("rb") as stranger, capture_logs() as lines:
         flock(stranger, LOCK_EX)
-        sink.write(build_violation_event(1))
+        sink.write(one_violation(1))
         eventually(lambda: counters.violation_events_failed == 1 and lines)
         flock(stranger, LOCK_UN)
-    sink.write(build_violation_event(2))
+    sink.write(one_violation(2))
     sink.close()
 
-    assert read_partitions(path) == [2]
+    assert partitions_in(path) == [2]
     assert "another process holds the file's lock" in [line.get("reason") for line in lines]
 
 

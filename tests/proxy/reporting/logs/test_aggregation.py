@@ -13,7 +13,7 @@ from sluicegate.proxy.reporting.logs.aggregation import (
     MAX_WIDE_KINDS,
     AggregateKind,
     Aggregator,
-    OncePerMinute,
+    OnceAMinute,
 )
 from tests.clock import Clock
 
@@ -21,7 +21,7 @@ INTERVAL = 60
 Told = tuple[str, str, int, int]
 
 
-class LineRecordingAggregator:
+class AggregatedLines:
     """Kinds are (who, topic); wider ones keep the topic."""
 
     def __init__(self) -> None:
@@ -39,12 +39,12 @@ class LineRecordingAggregator:
     def note(self, who: str, now: float, records: int = 1, topic: str = "t") -> None:
         self.of.note((who, topic), records, now, self._details, who, topic)
 
-    def count_logged_occurrences(self) -> int:
+    def logged_count(self) -> int:
         return sum(times for _, _, times, _ in self.written)
 
 
-def test_first_line_is_written_immediately_and_repetitions_are_counted() -> None:
-    lines = LineRecordingAggregator()
+def test_the_first_line_is_written_at_once_and_repetitions_are_counted() -> None:
+    lines = AggregatedLines()
     for second in range(30):
         lines.note("a", second, records=2)
 
@@ -57,15 +57,15 @@ def test_first_line_is_written_immediately_and_repetitions_are_counted() -> None
 
 
 def test_lines_of_different_kinds_are_written_separately() -> None:
-    lines = LineRecordingAggregator()
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.note("b", 0)
 
     assert [who for who, *_ in lines.written] == ["a", "b"]
 
 
-def test_line_after_quiet_interval_is_written_immediately() -> None:
-    lines = LineRecordingAggregator()
+def test_a_line_after_a_quiet_interval_is_written_at_once() -> None:
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.of.sweep(60)
     lines.note("a", 61)
@@ -74,7 +74,7 @@ def test_line_after_quiet_interval_is_written_immediately() -> None:
 
 
 def test_flush_writes_all_counted_lines() -> None:
-    lines = LineRecordingAggregator()
+    lines = AggregatedLines()
     lines.note("a", 0)
     lines.note("a", 1)
     lines.of.flush()
@@ -82,20 +82,20 @@ def test_flush_writes_all_counted_lines() -> None:
     assert lines.written == [("a", "t", 1, 1)] * 2
 
 
-def test_many_clients_cause_bounded_lines_and_all_occurrences_are_counted() -> None:
-    lines = LineRecordingAggregator()
+def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() -> None:
+    lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0)
     assert len(lines.written) <= LINES_AT_ONCE
 
     for second in range(1, 200):
         lines.of.sweep(second)
-    assert lines.count_logged_occurrences() == 10_000
+    assert lines.logged_count() == 10_000
     assert len(lines.written) <= MAX_KINDS + 3
 
 
-def test_topic_is_logged_despite_many_clients_of_another_topic() -> None:
-    lines = LineRecordingAggregator()
+def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None:
+    lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0, topic="attacked")
     lines.note("billing", 0, records=7, topic="payments")
@@ -105,8 +105,8 @@ def test_topic_is_logged_despite_many_clients_of_another_topic() -> None:
     assert (MANY, "payments", 1, 7) in lines.written
 
 
-def test_logs_at_most_two_thousand_lines_per_minute() -> None:
-    lines = LineRecordingAggregator()
+def test_a_minute_has_at_most_two_thousand_lines() -> None:
+    lines = AggregatedLines()
     numbers = itertools.count()
     for second in range(60):
         for _ in range(500):
@@ -115,11 +115,11 @@ def test_logs_at_most_two_thousand_lines_per_minute() -> None:
 
     assert len(lines.written) <= LINES_AT_ONCE + 60 * LINES_A_SECOND <= 2000
     lines.of.flush()
-    assert lines.count_logged_occurrences() == 30_000
+    assert lines.logged_count() == 30_000
 
 
-def test_least_recently_used_line_kind_is_replaced() -> None:
-    lines = LineRecordingAggregator()
+def test_a_long_unused_kind_is_replaced() -> None:
+    lines = AggregatedLines()
     for i in range(MAX_KINDS):
         lines.note(f"client-{i}", 0)
     for second in range(1, 60):
@@ -130,7 +130,7 @@ def test_least_recently_used_line_kind_is_replaced() -> None:
 
 
 def test_aggregated_lines_use_bounded_memory_for_any_names() -> None:
-    lines = LineRecordingAggregator()
+    lines = AggregatedLines()
     tracemalloc.start()
     try:
         for i in range(20_000):
@@ -143,9 +143,9 @@ def test_aggregated_lines_use_bounded_memory_for_any_names() -> None:
     assert held < (MAX_KINDS + MAX_WIDE_KINDS) * 2500
 
 
-def test_once_a_minute_returns_count_since_last_line() -> None:
+def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> None:
     clock = Clock(0.0)
-    once = OncePerMinute(clock)
+    once = OnceAMinute(clock)
 
     assert [once.due("a") for _ in range(5)] == [1, None, None, None, None]
     assert once.due("b") == 1
@@ -153,9 +153,9 @@ def test_once_a_minute_returns_count_since_last_line() -> None:
     assert once.due("a") == 5
 
 
-def test_once_a_minute_merges_excess_kinds_and_replaces_unused_ones() -> None:
+def test_too_many_kinds_become_one_and_quiet_kinds_are_replaced() -> None:
     clock = Clock(0.0)
-    once = OncePerMinute(clock)
+    once = OnceAMinute(clock)
 
     due = [once.due(f"kind-{i}") for i in range(1000)]
 

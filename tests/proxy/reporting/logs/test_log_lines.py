@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from sluicegate.proxy.reporting.logs.writer import LogWriter
-from tests.broker.child_processes import command_killed_with_parent
+from tests.broker.child_processes import killed_with_parent
 from tests.broker.eventually import eventually
 
 
-def encode_json_line(line: dict[str, Any]) -> bytes:
+def json_line(line: dict[str, Any]) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
@@ -25,33 +25,31 @@ def lost_lines_fields(count: int) -> dict[str, Any]:
     return {"lost": count}
 
 
-def start_logging_program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
+def logging_program(body: str, **how: Any) -> "subprocess.Popen[bytes]":
     """A process that logs as `sluicegate run` does; `log` is at hand."""
     text = f"""
         import logging, os, sys, time, warnings, structlog
         from sluicegate.config.model import Log
-        from sluicegate.proxy.reporting.logs.setup import queue_log_lines, log_lines_dropped
+        from sluicegate.proxy.reporting.logs.setup import queued_logging, log_lines_dropped
         log = structlog.get_logger("test")
         {textwrap.indent(textwrap.dedent(body), " " * 8).strip()}
         """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen(
-        command_killed_with_parent([sys.executable, "-c", textwrap.dedent(text)]), env=environment, **how
-    )
+    return subprocess.Popen(killed_with_parent([sys.executable, "-c", textwrap.dedent(text)]), env=environment, **how)
 
 
-def capture_log_lines(body: str, log_format: str = "json") -> list[str]:
+def lines_of(body: str, log_format: str = "json") -> list[str]:
     """What a program writes to standard error within the block."""
-    block = f'with queue_log_lines(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
-    process = start_logging_program(block, stderr=subprocess.PIPE)
+    block = f'with queued_logging(Log(format="{log_format}")):\n' + textwrap.indent(textwrap.dedent(body), "    ")
+    process = logging_program(block, stderr=subprocess.PIPE)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 0, told
     return told.decode("utf-8").split("\n")[:-1]
 
 
-def test_full_disk_does_not_block_logging_and_lost_lines_are_counted() -> None:
+def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
     body = """
-    with queue_log_lines(Log(format="json")):
+    with queued_logging(Log(format="json")):
         begin = time.monotonic()
         for i in range(1000):
             log.warning("rejected", n=i)
@@ -59,16 +57,16 @@ def test_full_disk_does_not_block_logging_and_lost_lines_are_counted() -> None:
     print(log_lines_dropped())
     """
     with Path("/dev/full").open("wb") as full:
-        process = start_logging_program(body, stderr=full, stdout=subprocess.PIPE)
+        process = logging_program(body, stderr=full, stdout=subprocess.PIPE)
         told, _ = process.communicate(timeout=30)
 
     assert process.returncode == 0
     assert told.decode().split() == ["True", "1000"]
 
 
-def test_unread_pipe_does_not_block_logging_or_shutdown() -> None:
+def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
     body = """
-    with queue_log_lines(Log(format="json")):
+    with queued_logging(Log(format="json")):
         begin = time.monotonic()
         for i in range(20_000):
             log.warning("rejected", n=i, padding="x" * 100)
@@ -76,7 +74,7 @@ def test_unread_pipe_does_not_block_logging_or_shutdown() -> None:
         warnings.warn("what the interpreter says")
         print(time.monotonic() - begin < 10, log_lines_dropped() >= 20_000 - 10_000 - 1000)
     """
-    process = start_logging_program(body, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = logging_program(body, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         assert process.wait(40) == 0
         assert process.stdout is not None
@@ -86,9 +84,9 @@ def test_unread_pipe_does_not_block_logging_or_shutdown() -> None:
         process.communicate()
 
 
-def test_lost_lines_are_reported_once_pipe_is_read_again() -> None:
+def test_one_line_reports_the_lost_lines_when_the_pipe_is_read_again() -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, encode_json_line, lost_lines_fields, max_lines=50)
+    writer = LogWriter(writing, json_line, lost_lines_fields, max_lines=50)
     for n in range(5000):
         writer.put({"n": n, "padding": "x" * 1000})
     eventually(lambda: writer.dropped > 0)
@@ -109,11 +107,11 @@ def test_lost_lines_are_reported_once_pipe_is_read_again() -> None:
 
 
 def test_closing_writes_the_queued_lines() -> None:
-    lines = capture_log_lines("for n in range(3000): log.info('said', n=n)")
+    lines = lines_of("for n in range(3000): log.info('said', n=n)")
     assert [json.loads(line)["n"] for line in lines] == list(range(3000))
 
 
-def test_partial_log_line_is_removed_and_reported_as_lost(tmp_path: Path) -> None:
+def test_a_partial_line_is_removed_and_the_loss_reported(tmp_path: Path) -> None:
     """A limit on the file's size stands for the full disk: the first line that crosses it is written in part."""
     body = """
     import resource
@@ -130,7 +128,7 @@ def test_partial_log_line_is_removed_and_reported_as_lost(tmp_path: Path) -> Non
     print(writer.dropped)
     """
     with (tmp_path / "log").open("wb") as file:
-        process = start_logging_program(body, stderr=file, stdout=subprocess.PIPE)
+        process = logging_program(body, stderr=file, stdout=subprocess.PIPE)
         told, _ = process.communicate(timeout=30)
 
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
@@ -140,8 +138,8 @@ def test_partial_log_line_is_removed_and_reported_as_lost(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
-def test_control_characters_of_clients_are_escaped_in_log_lines(log_format: str) -> None:
-    lines = capture_log_lines(
+def test_texts_of_clients_reach_a_terminal_as_text_only(log_format: str) -> None:
+    lines = lines_of(
         r"""
         evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\u2028\u2066def\r\nforged\u200f\ufeff\ud800"
         log.warning("rejected", client_id=evil, topics=[evil], nested={evil: evil})
@@ -158,13 +156,13 @@ def test_control_characters_of_clients_are_escaped_in_log_lines(log_format: str)
     assert "x1b]0;owned" in lines[0] or "u001b]0;owned" in lines[0]
 
 
-def test_long_values_are_truncated_with_their_length_and_odd_values_are_logged() -> None:
-    lines = capture_log_lines(
+def test_values_are_cut_with_their_true_length_and_nothing_breaks_a_line() -> None:
+    lines = lines_of(
         """
-        class FailingStr:
+        class Unsayable:
             def __str__(self): raise RuntimeError("no")
         log.warning("w" * 100_000, text="x" * 5000, number=10**6000, many=list(range(500)), raw=bytes(5000),
-                    odd=FailingStr(), deep=[[[[[[["x" * 5000]]]]]]], nan=float("nan"))
+                    odd=Unsayable(), deep=[[[[[[["x" * 5000]]]]]]], nan=float("nan"))
         log.warning("after")
         """
     )
@@ -177,42 +175,42 @@ def test_long_values_are_truncated_with_their_length_and_odd_values_are_logged()
     assert after["event"] == "after"
 
 
-def test_internal_error_is_logged_with_twelve_frames_and_no_source() -> None:
-    (line,) = capture_log_lines(
+def test_an_internal_error_is_logged_without_source_and_with_few_frames() -> None:
+    (line,) = lines_of(
         """
-        def recurse(n):
+        def deep(n):
             secret = "hunter2"
-            if n: recurse(n - 1)
+            if n: deep(n - 1)
             raise ValueError("message " + "m" * 5000)
         try:
-            recurse(300)
+            deep(300)
         except ValueError as error:
             log.error("failed", exc_info=error)
         """
     )
     told = json.loads(line)["exception"]
     assert told.startswith("ValueError: message mmm")
-    assert told.count(" recurse") == 12
+    assert told.count(" deep") == 12
     assert "hunter2" not in line
 
 
-def test_errors_reported_by_interpreter_are_logged_once_a_minute() -> None:
-    lines = capture_log_lines(
+def test_output_of_libraries_and_the_interpreter_is_logged_once_a_minute() -> None:
+    lines = lines_of(
         """
         import asyncio, threading
-        async def run_failing_callbacks():
-            def raise_in_callback(): raise ValueError("in a callback")
+        async def main():
+            def fails(): raise ValueError("in a callback")
             for _ in range(50):
-                asyncio.get_running_loop().call_soon(raise_in_callback)
+                asyncio.get_running_loop().call_soon(fails)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
-        asyncio.run(run_failing_callbacks())
-        class FailingFinalizer:
+        asyncio.run(main())
+        class Finalised:
             def __del__(self): raise KeyError("in a finaliser")
         for _ in range(50):
-            FailingFinalizer()
-        def raise_in_thread(): raise TypeError("in a thread")
-        thread = threading.Thread(target=raise_in_thread, name="mine"); thread.start(); thread.join()
+            Finalised()
+        def ends(): raise TypeError("in a thread")
+        thread = threading.Thread(target=ends, name="mine"); thread.start(); thread.join()
         """
     )
     told = [json.loads(line) for line in lines]
@@ -223,13 +221,13 @@ def test_errors_reported_by_interpreter_are_logged_once_a_minute() -> None:
     ]
 
 
-def test_line_that_cannot_be_rendered_is_counted_and_next_line_is_written() -> None:
+def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> None:
     reading, writing = os.pipe()
 
     def render(line: dict[str, Any]) -> bytes:
         if "bad" in line:
             raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
-        return encode_json_line(line)
+        return json_line(line)
 
     writer = LogWriter(writing, render, lost_lines_fields)
     writer.put({"bad": 1})
@@ -243,16 +241,16 @@ def test_line_that_cannot_be_rendered_is_counted_and_next_line_is_written() -> N
     assert writer.dropped == 1
 
 
-def test_lines_of_several_processes_do_not_interleave_in_one_file_on_full_disk(tmp_path: Path) -> None:
+def test_lines_of_several_processes_in_one_file_do_not_mix_when_the_disk_is_full(tmp_path: Path) -> None:
     body = """
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
-    with queue_log_lines(Log(format="json")):
+    with queued_logging(Log(format="json")):
         for n in range(200):
             log.info("said", pid=os.getpid(), n=n, padding="x" * (n % 90))
     """
     with (tmp_path / "log").open("ab") as file:
-        processes = [start_logging_program(body, stderr=file) for _ in range(3)]
+        processes = [logging_program(body, stderr=file) for _ in range(3)]
         assert [process.wait(30) for process in processes] == [0, 0, 0]
 
     lines = (tmp_path / "log").read_text().splitlines()

@@ -10,30 +10,30 @@ from sluicegate.proxy.session.client.identity import ClientIdentity, LoginFailur
 ALICE = ClientIdentity("10.0.0.1:5000", "billing")
 
 
-def raise_and_catch_error(text: str) -> Exception:
+def caught_error(text: str) -> Exception:
     try:
         raise ValueError(text)
     except ValueError as error:
         return error
 
 
-def test_login_failures_with_huge_names_are_logged_in_short_lines() -> None:
+def test_logins_with_giant_names_cost_small_lines() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(200):
             failure = LoginFailure("PLAIN", f"User:{i}" + "x" * 500_000, "wrong password " + "y" * 500_000)
-            log.log_rejected_login(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
+            log.login_rejected(ClientIdentity("10.0.0.1:5", "c" * 30_000), failure)
         log.flush()
 
     assert sum(len(str(line)) for line in lines) < 300_000
     assert "characters)" in lines[0]["principal"]
 
 
-def test_excess_distinct_reasons_are_merged_into_one_line() -> None:
+def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(5000):
-            log.log_client_protocol_error(ALICE, "bootstrap", MalformedMessage(f"a frame claims {i} bytes"))
+            log.bad_client(ALICE, "bootstrap", MalformedMessage(f"a frame claims {i} bytes"))
         log.flush()
 
     assert len(lines) < 1100
@@ -44,11 +44,11 @@ def test_excess_distinct_reasons_are_merged_into_one_line() -> None:
 
 
 @pytest.mark.internal_error
-def test_internal_error_is_logged_with_traceback_once_and_then_counted() -> None:
+def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(50):
-            log.internal_error(ALICE, raise_and_catch_error("unexpected"))
+            log.internal_error(ALICE, caught_error("unexpected"))
         log.flush()
 
     assert [line.get("times", 1) for line in lines] == [1, 49]
@@ -57,19 +57,19 @@ def test_internal_error_is_logged_with_traceback_once_and_then_counted() -> None
     assert (lines[0]["client_address"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
 
 
-def test_connection_limit_is_logged_once_a_minute_per_host() -> None:
+def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for port in range(100):
-            log.log_reached_connection_limit(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
-        log.log_reached_connection_limit("10.0.0.2:1", "limits.max_connections_per_address", 10)
+            log.connection_limit_reached(f"10.0.0.1:{port}", "limits.max_connections_per_address", 10)
+        log.connection_limit_reached("10.0.0.2:1", "limits.max_connections_per_address", 10)
 
     assert [line["client_address"] for line in lines] == ["10.0.0.1:0", "10.0.0.2:1"]
     assert lines[0]["limit"] == "limits.max_connections_per_address"
     assert "10" in lines[0]["reason"]
 
 
-def test_log_names_limit_that_closed_the_connection() -> None:
+def test_connections_closed_by_a_limit_name_it() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(100):
@@ -82,34 +82,34 @@ def test_log_names_limit_that_closed_the_connection() -> None:
     assert {"client_address", "client_id", "listener", "reason"} <= lines[0].keys()
 
 
-def test_repeated_upstream_failures_are_summarised_on_recovery() -> None:
+def test_lines_of_an_ended_session_are_summarised_at_its_end() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(3):
-            log.log_unreachable_upstream("broker 1", "Connection refused")
-            log.log_unreachable_brokers("Connection refused")
-            log.log_rejected_proxy_login("wrong password")
+            log.upstream_unreachable("broker 1", "Connection refused")
+            log.no_broker_reachable("Connection refused")
+            log.proxy_login_rejected("wrong password")
         before = len(lines)
-        log.log_responding_upstream()
+        log.upstream_responds()
         assert [(line["event"], line["times"]) for line in lines[before:]] == [
             ("broker unreachable", 2),
             ("no broker reachable", 2),
         ]
-        log.log_accepted_proxy_login()
+        log.proxy_login_accepted()
         after = len(lines)
         log.flush()
         assert len(lines) == after == before + 3
-        log.log_unreachable_upstream("broker 1", "Connection refused")
+        log.upstream_unreachable("broker 1", "Connection refused")
 
     assert "times" not in lines[-1], "the next outage is logged at once"
 
 
-def test_response_of_one_broker_flushes_only_its_lines() -> None:
+def test_one_broker_that_responds_leaves_the_others_pending() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for broker in ("broker 1", "broker 2") * 2:
-            log.log_unreachable_upstream(broker, "Connection refused")
-        log.log_responding_broker("broker 1")
+            log.upstream_unreachable(broker, "Connection refused")
+        log.broker_responds("broker 1")
 
     assert [(line["broker"], line.get("times", 1)) for line in lines] == [
         ("broker 1", 1),
@@ -118,12 +118,12 @@ def test_response_of_one_broker_flushes_only_its_lines() -> None:
     ]
 
 
-def test_recovery_flushes_merged_line_kinds() -> None:
+def test_a_recovery_ends_the_wider_kind_too() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(1100):
-            log.log_unreachable_upstream(f"broker {i}", "Connection refused")
-        log.log_responding_upstream()
+            log.upstream_unreachable(f"broker {i}", "Connection refused")
+        log.upstream_responds()
         told = len(lines)
         log.flush()
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
 from sluicegate.validation.broker_meters import BrokerMeter
 from tests.conformance.cases import CASES
@@ -30,13 +30,13 @@ SEEN: dict[tuple[str, str], dict[str, int]] = {
 
 
 @pytest.mark.parametrize("seen", SEEN, ids=" on ".join)
-def test_broker_meters_equal_those_of_kafka(seen: tuple[str, str]) -> None:
+def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
     case = next(each for each in CASES if (each.name, each.kind) == seen)
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
 
     play.from_client(
-        build_frame(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
+        frame_of(build_request_header(PRODUCE, VERSION, 1, "raw", 1) + produce_body(VERSION, topics, case.acks))
     )
 
     play.ends()
@@ -46,13 +46,13 @@ def test_broker_meters_equal_those_of_kafka(seen: tuple[str, str]) -> None:
     assert {**counters.broker_invalid, **failed} == SEEN[seen]
 
 
-def test_null_keys_are_counted_in_batch_with_bad_timestamps() -> None:
+def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
     """Kafka 4.3.1 counts 2 records without a key for the case `keys: null key and bad time` on a compacted topic."""
     case = next(e for e in CASES if (e.name, e.kind) == ("keys: null key and bad time, none", "compacted"))
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
 
-    play.from_client(build_frame(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
+    play.from_client(frame_of(build_request_header(PRODUCE, 8, 1, "raw", 1) + produce_body(8, topics)))
     play.ends()
 
     assert play.parts.observer.counted().broker_invalid == {BrokerMeter.NO_KEY: 2}

@@ -9,22 +9,22 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics, family_with_values
-from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, LabelledDurations, Snapshot, sum_counters
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
+from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Counters, LabelledDurations, Snapshot, total_of
 from sluicegate.proxy.reporting.metrics.family import Family, Reading, counter, gauge, histogram
-from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, find_topic_owners
+from sluicegate.proxy.reporting.metrics.topic_labels import TopicLabels, owners_of
 from sluicegate.proxy.reporting.metrics.violation_labels import FairLabels
-from sluicegate.validation.from_keys import create_rulebook
-from tests.config.reading import SMALLEST, load_config_text
+from sluicegate.validation.from_keys import rulebook_of
+from tests.config.reading import SMALLEST, load_text
 
 REJECTED = "sluicegate_rejected_batches"
 
 
 def metrics_collector_of(snapshot: Snapshot) -> MetricsCollector:
-    return MetricsCollector(lambda: collect_metrics(snapshot))
+    return MetricsCollector(lambda: metrics_of(snapshot))
 
 
-def test_total_sums_counters_of_workers() -> None:
+def test_workers_counters_are_added_up() -> None:
     one = Counters(
         produce_requests=3,
         accepted_records=10,
@@ -36,19 +36,19 @@ def test_total_sums_counters_of_workers() -> None:
         batch_counts=BatchCounts({REJECTED: Counter({("t", "INVALID_TIMESTAMP"): 5, ("u", "X"): 1})}),
     )
 
-    total = sum_counters([one, two])
+    total = total_of([one, two])
 
     assert (total.produce_requests, total.accepted_records, total.ready) == (7, 10, True)
     assert total.batch_counts[REJECTED] == {("t", "INVALID_TIMESTAMP"): 7, ("u", "X"): 1}
     assert (one.produce_requests, one.batch_counts[REJECTED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
 
 
-def test_total_is_not_ready_if_no_worker_is_ready() -> None:
-    assert not sum_counters([Counters(), Counters()]).ready
-    assert not sum_counters([]).ready
+def test_no_ready_process_is_not_ready() -> None:
+    assert not total_of([Counters(), Counters()]).ready
+    assert not total_of([]).ready
 
 
-def test_scrape_contains_counter_values() -> None:
+def test_a_scrape_shows_the_counters() -> None:
     counters = Counters(
         produce_requests=7,
         unchecked_partitions=2,
@@ -70,7 +70,7 @@ def test_scrape_contains_counter_values() -> None:
         assert line in text.splitlines()
 
 
-def test_openmetrics_output_is_parsed_with_all_families() -> None:
+def test_an_openmetrics_reader_takes_every_family() -> None:
     counters = Counters(
         connections_opened=3,
         connections_closed=1,
@@ -105,23 +105,23 @@ def test_openmetrics_output_is_parsed_with_all_families() -> None:
 HOSTILE = 'a"b\\c\nd{e="f"} é☃'
 
 
-def read_zero(_snapshot: Snapshot) -> float:
+def no_snapshot_value(_snapshot: Snapshot) -> float:
     return 0
 
 
 @pytest.mark.parametrize(
     ("family", "reading", "samples"),
     [
-        (gauge("now", "Now.", "Always.", read_zero), 5, {("now",): 5}),
+        (gauge("now", "Now.", "Always.", no_snapshot_value), 5, {("now",): 5}),
         (
-            counter("some", "Some.", "Always.", read_zero, ("error", "topic"), (("e", "t"),)),
+            counter("some", "Some.", "Always.", no_snapshot_value, ("error", "topic"), (("e", "t"),)),
             {(HOSTILE, "x"): 2.0**60},
             {("some_total", "e", "t"): 0, ("some_total", HOSTILE, "x"): 2.0**60},
         ),
-        (counter("none", "None.", "Always.", read_zero, ("topic",)), {}, {}),
+        (counter("none", "None.", "Always.", no_snapshot_value, ("topic",)), {}, {}),
     ],
 )
-def test_text_and_openmetrics_formats_contain_every_label_and_value(
+def test_both_formats_have_every_label_and_value(
     family: Family, reading: Reading, samples: dict[tuple[str, ...], float]
 ) -> None:
     collector = MetricsCollector(lambda: [family_with_values(family, reading)])
@@ -135,11 +135,11 @@ def test_text_and_openmetrics_formats_contain_every_label_and_value(
         assert {(sample.name, *sample.labels.values()): sample.value for sample in parsed.samples} == samples
 
 
-def test_histogram_has_one_cumulative_bucket_per_bound() -> None:
+def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series() -> None:
     taken = LabelledDurations()
     for seconds in (0.001, 0.3, 40.0):
         taken.add("Produce", seconds)
-    family = histogram("wait_seconds", "How long.", "Always.", read_zero, ("api",))
+    family = histogram("wait_seconds", "How long.", "Always.", no_snapshot_value, ("api",))
 
     text = generate_latest(MetricsCollector(lambda: [family_with_values(family, taken)])).decode()
 
@@ -152,26 +152,26 @@ def test_histogram_has_one_cumulative_bucket_per_bound() -> None:
     assert others == {("wait_seconds_count", "Produce"): 3, ("wait_seconds_sum", "Produce"): 40.301}
 
 
-def test_topic_owner_info_lists_owners_of_topics_with_series() -> None:
+def test_the_owners_of_topics_with_series_are_shown() -> None:
     text = "topics: [{match: orders.*, owner: {team: a, contact: '#a'}}, {match: big, owner: {team: b}}, {match: none}]"
-    rulebook = create_rulebook(load_config_text(SMALLEST + text).config)
+    rulebook = rulebook_of(load_text(SMALLEST + text).config)
     topics = ("orders.eu", "big", "none", "other")
     counters = Counters(batch_counts=BatchCounts())
     labels = TopicLabels(counters, lambda _: True, [])
     for topic in topics:
         labels.count(BatchEvent.REJECTED, topic, "a client", "INVALID_TIMESTAMP", 1)
 
-    owners = find_topic_owners(labels.counted(), rulebook)
+    owners = owners_of(labels.counted(), rulebook)
 
     scrape = generate_latest(metrics_collector_of(Snapshot(counters, 0, topic_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_topic_owner_info{")] == [
         'sluicegate_topic_owner_info{contact="",owner="b",topic="big"} 1.0',
         'sluicegate_topic_owner_info{contact="#a",owner="a",topic="orders.eu"} 1.0',
     ]
-    assert find_topic_owners(labels.counted(), create_rulebook(load_config_text(SMALLEST).config)) == {}
+    assert owners_of(labels.counted(), rulebook_of(load_text(SMALLEST).config)) == {}
 
 
-def test_client_owner_info_lists_owners_of_clients_with_series() -> None:
+def test_the_owners_of_clients_with_series_are_shown() -> None:
     text = """client_owners:
   - {principal: "User:*", owner: {team: a, contact: "#a"}}
   - {client_id: "b-*", owner: {team: b}}
@@ -180,13 +180,11 @@ def test_client_owner_info_lists_owners_of_clients_with_series() -> None:
     for client_id, holder in (("x", "User:one"), ("b-1", "10.0.0.1"), ("y", "fe80::1"), (None, "10.0.0.2")):
         labels.label(client_id, holder)
 
-    owners = labels.find_client_owners(
-        create_rulebook(load_config_text(SMALLEST + text).config).file_policies.client_owners
-    )
+    owners = labels.owned_by(rulebook_of(load_text(SMALLEST + text).config).in_file.client_owners)
 
     scrape = generate_latest(metrics_collector_of(Snapshot(Counters(), 0, client_owners=owners))).decode()
     assert [line for line in scrape.splitlines() if line.startswith("sluicegate_client_owner_info{")] == [
         'sluicegate_client_owner_info{client_id="b-1",contact="",owner="b"} 1.0',
         'sluicegate_client_owner_info{client_id="x",contact="#a",owner="a"} 1.0',
     ]
-    assert labels.find_client_owners(()) == {}
+    assert labels.owned_by(()) == {}

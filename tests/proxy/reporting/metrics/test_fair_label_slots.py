@@ -18,7 +18,7 @@ def test_label_slots_are_bounded_and_shared_fairly(named: list[tuple[str, int]])
     for holder, number in named:
         name = f"{holder}{number}"
         had_one, before = name in places, len(places) + len(replaced)
-        places.take_or_replace(name, holder)
+        places.take_any(name, holder)
         assert len(places) + len(replaced) == before + (not had_one)
         wanted.setdefault(holder, set()).add(name)
 
@@ -28,7 +28,7 @@ def test_label_slots_are_bounded_and_shared_fairly(named: list[tuple[str, int]])
         assert kept[holder] >= min(len(names), _MOST // len(wanted))
 
 
-def test_replaces_oldest_least_valuable_name_of_largest_holder() -> None:
+def test_the_least_worthy_old_name_of_the_largest_owner_is_replaced() -> None:
     worth = {"old and dear": 9, "old": 1, "newer": 2}
     replaced: list[str] = []
     places: FairLabelSlots[str] = FairLabelSlots(3, replaced.append, lambda name: worth.get(name, 9))
@@ -37,7 +37,7 @@ def test_replaces_oldest_least_valuable_name_of_largest_holder() -> None:
 
     assert not places.take("one more", "many")
     assert places.take("first", "few")
-    places.take_or_replace("one more", "many")
+    places.take_any("one more", "many")
 
     assert replaced == ["old", "newer"]
     assert places.holders() == {"old and dear": "many", "first": "few", "one more": "many"}

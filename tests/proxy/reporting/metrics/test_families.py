@@ -9,7 +9,7 @@ from prometheus_client.exposition import generate_latest
 
 from sluicegate.protocol.errors import ErrorCode
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent, Unit
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics, family_with_values
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, family_with_values, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, Durations, Gauges, LabelledDurations, Snapshot
 from sluicegate.proxy.reporting.metrics.families import BATCH_COUNTERS, FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family, Kind, batch_counter
@@ -52,7 +52,7 @@ _BOUNDED = {
     "stage": "Stage",
     "condition": "Condition",
     "subject": "Status, certificates",
-    "share": "FrameMemoryBudget's shares",
+    "share": "GatherBudget's shares",
     "limit": "keys under limits",
     "quota": "the configuration",
     "registry": "the configuration",
@@ -92,7 +92,7 @@ def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=family_name)
-def test_metric_has_help_text_advice_and_bounded_labels(family: Family) -> None:
+def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> None:
     assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
     assert re.fullmatch(r".*[.)]", family.advice)
     assert "\n" not in family.text + family.advice
@@ -125,7 +125,7 @@ def test_every_counter_is_exposed(name: str) -> None:
 @pytest.mark.parametrize("name", [each.name for each in fields(Counters)])
 def test_every_counter_is_copied_for_a_scrape(name: str) -> None:
     counters = Counters()
-    copy = counters.make_copy()
+    copy = counters.copied()
 
     _count_one(counters, name)
 
@@ -165,12 +165,12 @@ def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
         (BatchEvent.FIXED, ("topic", "client_id")),
     ],
 )
-def test_rejects_label_that_batch_event_lacks(event: BatchEvent, labels: tuple[str, ...]) -> None:
+def test_a_label_that_the_event_lacks_is_an_error(event: BatchEvent, labels: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=rf"sluicegate_x: labels .*, but batches {event.name} have \('topic'"):
         batch_counter("sluicegate_x", "X.", "X.", event, labels=labels)
 
 
-def test_counter_without_labels_is_exposed_with_initial_value_zero() -> None:
+def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
     family = batch_counter("sluicegate_x", "X.", "X.", BatchEvent.REJECTED, labels=())
     assert family.read is not None
 
@@ -187,14 +187,14 @@ def test_every_gauge_is_exposed(name: str) -> None:
     assert _scraped(Snapshot(Counters(), 0, gauges=gauges)) != before
 
 
-def test_metrics_page_matches_declared_families() -> None:
+def test_the_page_matches_the_declarations() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
         "regenerate the page: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
     )
 
 
 def _scraped(snapshot: Snapshot) -> bytes:
-    return generate_latest(MetricsCollector(lambda: collect_metrics(snapshot)))
+    return generate_latest(MetricsCollector(lambda: metrics_of(snapshot)))
 
 
 def _count_one(where: Counters | Gauges, name: str) -> None:

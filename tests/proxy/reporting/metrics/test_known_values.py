@@ -19,25 +19,25 @@ from sluicegate.config.loading import config_of
 from sluicegate.proxy.admin.responses import all_metrics
 from sluicegate.proxy.cluster.cluster_clock import ClockOffset
 from sluicegate.proxy.reload.enforcement import Enforcement
-from sluicegate.proxy.reporting.metrics.collection import collect_metrics
+from sluicegate.proxy.reporting.metrics.collection import metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Counters, RequestTimes, Snapshot
 from sluicegate.proxy.reporting.metrics.families import FAMILIES
 from sluicegate.proxy.reporting.metrics.family import TOPIC, Family
-from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, find_topic_owners
+from sluicegate.proxy.reporting.metrics.topic_labels import MAX_TOPICS, owners_of
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.server.broker_watch import ProbeResults
 from sluicegate.proxy.server.clock_watch import ClockWatch
 from sluicegate.proxy.server.housekeeping import Housekeeping
 from sluicegate.proxy.server.server_state import ServerState
 from sluicegate.proxy.session.in_flight import InFlightRequest
-from sluicegate.proxy.session.pass_through import ClusterLoginRequirement
+from sluicegate.proxy.session.pass_through import ClusterLogin
 from sluicegate.proxy.session.request_clock import RequestClock
 from sluicegate.proxy.status.status import Status
 from tests.bounds.frames import sized_produce_request
 from tests.broker.certificates import Authority
-from tests.proxy.session.playbook import NOW, Playbook, RecordingTransport, deliver_from_peer
-from tests.proxy.session.quotas.test_metering import MeteredSession
+from tests.proxy.session.playbook import NOW, Outlet, Playbook, deliver_from_peer
+from tests.proxy.session.quotas.test_metering import QuotaPlay
 from tests.wire.batches import Rec, batch
 
 HOUR = 3_600_000
@@ -52,7 +52,7 @@ Known = Callable[[str, Path], Awaitable[tuple[float, float, float]]]
 """Returns a measured value, and its permitted minimum and maximum."""
 
 
-def metric_values(name: str, metrics: list[Metric]) -> Values:
+def values_of(name: str, metrics: list[Metric]) -> Values:
     """Return the values of a metric by its labels, of a histogram its sums."""
     found = {}
     for metric in metrics:
@@ -62,114 +62,114 @@ def metric_values(name: str, metrics: list[Metric]) -> Values:
     return found
 
 
-def read_metric_sum(name: str, counters: Counters) -> float:
-    return sum(metric_values(name, list(collect_metrics(Snapshot(counters, 0)))).values())
+def counter_value(name: str, counters: Counters) -> float:
+    return sum(values_of(name, list(metrics_of(Snapshot(counters, 0)))).values())
 
 
-def server_state_of(play: Playbook) -> ServerState:
-    return ServerState(config_of(LEAST), play.parts, BrokerAddressBook({}, lambda _: None), ProbeResults(), Status())
+def state_of(play: Playbook) -> ServerState:
+    return ServerState(config_of(LEAST), play.parts, AddressBook({}, lambda _: None), ProbeResults(), Status())
 
 
-async def measure_validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
+async def validated_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play, data = Playbook(), batch([Rec(NOW, b"k", b"v" * 1000)])
     play.from_client(sized_produce_request(9, {b"t": [(0, data)]}))
     play.ends()
-    return read_metric_sum(name, play.parts.observer.counted()), len(data), len(data)
+    return counter_value(name, play.parts.observer.counted()), len(data), len(data)
 
 
-async def measure_request_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
+async def request_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     """A request is in the proxy for 1.5 s, and 1.5 s at its broker."""
     counters, now = Counters(), [1.5]
     clock, in_flight = RequestClock(lambda: now[0], RequestTimes(counters)), InFlightRequest(1)
-    clock.record_sent_request(0, 0.0, in_flight)
+    clock.sent(0, 0.0, in_flight)
     now[0] = 3.0
-    clock.record_response_start(in_flight)
-    return read_metric_sum(name, counters), 1.5, 1.5
+    clock.response_began(in_flight)
+    return counter_value(name, counters), 1.5, 1.5
 
 
-async def measure_loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
+async def loop_delay(name: str, _folder: Path) -> tuple[float, float, float]:
     play, began = Playbook(), time.monotonic()
-    state = server_state_of(play)
+    state = state_of(play)
     keeper = Housekeeping(
         play.parts, Status(), 1.0, state.connection_stats, {}, [], Enforcement(Status(), lambda _: None)
     )
-    (measure,) = (step for step in keeper.periodic_steps if step.__name__ == "_measure_delay")
+    (measure,) = (step for step in keeper.steps if step.__name__ == "_measure_delay")
     measuring = asyncio.create_task(measure())  # type: ignore[arg-type]
     await asyncio.sleep(0)
     time.sleep(0.3)  # noqa: ASYNC251  # the loop stands still
     await measuring
     elapsed = time.monotonic() - began
-    return read_metric_sum(name, play.parts.counters), 0.01, elapsed
+    return counter_value(name, play.parts.counters), 0.01, elapsed
 
 
-async def measure_buffered_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
+async def buffered_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play, size = Playbook(has_fast_path=False), 300_000
     whole = sized_produce_request(9, {b"t": [(0, batch([Rec(NOW, b"k", b"v" * size)]))]})
     play.from_client(whole[: size // 2])
-    found = metric_values(name, list(collect_metrics(server_state_of(play).snapshot())))
+    found = values_of(name, list(metrics_of(state_of(play).snapshot())))
     return sum(found.values()), size // 2, 2 * len(whole)
 
 
-async def measure_memory_budget_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
+async def memory_budget_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB", SLUICEGATE__LIMITS__MAX_QUARANTINED_BYTES="1MiB")
-    found = metric_values(name, list(collect_metrics(server_state_of(play).snapshot())))
+    found = values_of(name, list(metrics_of(state_of(play).snapshot())))
     return sum(found.values()), 256 << 20, 600 << 20
 
 
-async def measure_throttled_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
+async def throttled_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
     """Send two requests immediately under a quota of one request per second."""
-    play = MeteredSession(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
+    play = QuotaPlay(False, {"name": "slow", "client_id": "*", "requests_per_second": 1})
     for _ in range(2):
-        play.send_and_collect_responses(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
-    return read_metric_sum(name, play.playbook.parts.observer.counted()), 0.9, 2.1
+        play.send(sized_produce_request(9, {b"orders": [(0, batch([Rec(NOW)]))]}))
+    return counter_value(name, play.playbook.parts.observer.counted()), 0.9, 2.1
 
 
-async def measure_clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:
+async def clock_offset(name: str, _folder: Path) -> tuple[float, float, float]:
     status = Status()
-    watch = ClockWatch(config_of(LEAST).upstream, None, ClusterLoginRequirement(), 0, status, lambda: NOW)
-    watch.apply_results(ClockOffset(1, 7_200_000, 1))
+    watch = ClockWatch(config_of(LEAST).upstream, None, ClusterLogin(), 0, status, lambda: NOW)
+    watch.learn(ClockOffset(1, 7_200_000, 1))
     snapshot = Snapshot(Counters(), 0, clock_offset_seconds=watch.offset_seconds)
-    return sum(metric_values(name, list(collect_metrics(snapshot))).values()), -7200, -7200
+    return sum(values_of(name, list(metrics_of(snapshot))).values()), -7200, -7200
 
 
-async def measure_certificate_expiry(name: str, folder: Path) -> tuple[float, float, float]:
+async def certificate_expiry_seconds(name: str, folder: Path) -> tuple[float, float, float]:
     expires = datetime(2030, 1, 2, tzinfo=UTC)
     signed = Authority(folder).sign("proxy", expires=expires)
     tls = {"certificate_file": str(signed.chain), "key_file": str(signed.key)}
     config = config_of(LEAST | {"listen": {"bootstrap": "127.0.0.1:9", "tls": tls}})
-    found = metric_values(name, list(all_metrics(config, lambda: Snapshot(Counters(), 0))))
+    found = values_of(name, list(all_metrics(config, lambda: Snapshot(Counters(), 0))))
     return min(found.values()), expires.timestamp(), expires.timestamp()
 
 
-async def measure_cpu_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
-    state, least = server_state_of(Playbook()), time.process_time()
-    value = sum(metric_values(name, list(collect_metrics(state.snapshot()))).values())
+async def processor_seconds(name: str, _folder: Path) -> tuple[float, float, float]:
+    state, least = state_of(Playbook()), time.process_time()
+    value = sum(values_of(name, list(metrics_of(state.snapshot()))).values())
     return value, least, time.process_time()
 
 
-async def measure_resident_memory(name: str, _folder: Path) -> tuple[float, float, float]:
-    value = sum(metric_values(name, list(collect_metrics(server_state_of(Playbook()).snapshot()))).values())
+async def resident_memory_bytes(name: str, _folder: Path) -> tuple[float, float, float]:
+    value = sum(values_of(name, list(metrics_of(state_of(Playbook()).snapshot()))).values())
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return value, most / 20, 1.1 * most
 
 
 KNOWN: dict[str, Known] = {
-    "sluicegate_validated_bytes": measure_validated_bytes,
-    "sluicegate_request_proxy_seconds": measure_request_seconds,
-    "sluicegate_request_upstream_seconds": measure_request_seconds,
-    "sluicegate_event_loop_delay_seconds": measure_loop_delay,
-    "sluicegate_buffered_bytes": measure_buffered_bytes,
-    "sluicegate_buffered_bytes_limit": measure_memory_budget_bytes,
-    "sluicegate_quota_throttle_seconds": measure_throttled_seconds,
-    "sluicegate_clock_offset_seconds": measure_clock_offset,
-    "sluicegate_certificate_expires_timestamp_seconds": measure_certificate_expiry,
-    "sluicegate_cpu_seconds": measure_cpu_seconds,
-    "sluicegate_resident_memory_bytes": measure_resident_memory,
+    "sluicegate_validated_bytes": validated_bytes,
+    "sluicegate_request_proxy_seconds": request_seconds,
+    "sluicegate_request_upstream_seconds": request_seconds,
+    "sluicegate_event_loop_delay_seconds": loop_delay,
+    "sluicegate_buffered_bytes": buffered_bytes,
+    "sluicegate_buffered_bytes_limit": memory_budget_bytes,
+    "sluicegate_quota_throttle_seconds": throttled_seconds,
+    "sluicegate_clock_offset_seconds": clock_offset,
+    "sluicegate_certificate_expires_timestamp_seconds": certificate_expiry_seconds,
+    "sluicegate_cpu_seconds": processor_seconds,
+    "sluicegate_resident_memory_bytes": resident_memory_bytes,
 }
 
 
 @pytest.mark.parametrize("family", [each for each in FAMILIES if each.name.endswith(UNITS)], ids=lambda each: each.name)
-async def test_metric_value_is_in_the_unit_of_its_name(family: Family, tmp_path: Path) -> None:
+async def test_a_value_is_in_the_unit_of_its_metrics_name(family: Family, tmp_path: Path) -> None:
     assert family.name in KNOWN, f"{family.name} is new: add a value for it to KNOWN in this file"
 
     value, least, most = await KNOWN[family.name](family.name, tmp_path)
@@ -177,7 +177,7 @@ async def test_metric_value_is_in_the_unit_of_its_name(family: Family, tmp_path:
     assert least <= value <= most, f"{family.name} is {value}, expected {least} to {most}: check the unit"
 
 
-def test_client_chosen_labels_have_bounded_number_of_values() -> None:
+def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
     """Each client has topics of its own, with good batches and bad ones.
 
     The first half of the clients has one address, and takes all labels. Each later client has an address of its own, so
@@ -192,7 +192,7 @@ def test_client_chosen_labels_have_bounded_number_of_values() -> None:
     with capture_logs():
         for client in range(clients):
             play.client_address = f"10.0.{max(0, client - clients // 2)}.1:5"
-            session, outlet = play.open_another_session()
+            session, outlet = play.another_session()
             own = topics[client::clients]
             for data in batches:
                 request = sized_produce_request(
@@ -201,14 +201,14 @@ def test_client_chosen_labels_have_bounded_number_of_values() -> None:
                 deliver_from_peer(session.client, outlet, request)
                 play.loop.run_steps()
                 if not session.broker.is_open:
-                    session.broker.connection_made(RecordingTransport(session.broker))
+                    session.broker.connection_made(Outlet(session.broker))
                     play.loop.run_steps()
             session.close_now()
             play.loop.run_steps()
 
     counters, rulebook = play.parts.observer.counted(), play.parts.rules.rulebook
-    snapshot = Snapshot(counters, 0, topic_owners=find_topic_owners(counters, rulebook))
-    scraped = {metric.name: metric.samples for metric in collect_metrics(snapshot)}
+    snapshot = Snapshot(counters, 0, topic_owners=owners_of(counters, rulebook))
+    scraped = {metric.name: metric.samples for metric in metrics_of(snapshot)}
     for family in FAMILIES:
         samples = scraped.get(family.name, ())
         if {TOPIC, "client_id"} <= {*family.labels}:

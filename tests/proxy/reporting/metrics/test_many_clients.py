@@ -11,13 +11,13 @@ from sluicegate.protocol.produce_request import walk_produce_request
 from sluicegate.protocol.records.codecs.decompression import Decompressor
 from sluicegate.protocol.records.codecs.decompression_budget import DecompressionBudget
 from sluicegate.proxy.reporting.logs.aggregation import LINES_A_SECOND, LINES_AT_ONCE
-from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, collect_metrics
+from sluicegate.proxy.reporting.metrics.collection import MetricsCollector, metrics_of
 from sluicegate.proxy.reporting.metrics.counters import Snapshot
 from sluicegate.proxy.reporting.metrics.violation_labels import MAX_CLIENTS, MAX_KINDS
 from sluicegate.proxy.session.client.identity import ClientIdentity
 from sluicegate.validation.policy import ValidationLimits
 from sluicegate.validation.produce.request import validate_request
-from tests.proxy.session.outcomes import simulated_outcome
+from tests.proxy.session.outcomes import settled_outcome
 from tests.proxy.session.playbook import NOW, Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
@@ -40,17 +40,17 @@ BAD = batch([Rec(NOW + 3_600_000), Rec(NOW, None), Rec(NOW, b"k", b"\xff")])
 REQUEST = walk_produce_request(bytearray(produce_body(9, [topic_data("t", (0, BAD))])), 9, 0, 10)
 
 
-def exposed_series(play: Playbook) -> set[str]:
+def counted_series(play: Playbook) -> set[str]:
     """Names and labels of all that is counted."""
     lines = (
-        generate_latest(MetricsCollector(lambda: collect_metrics(Snapshot(play.parts.observer.counted(), 0))))
+        generate_latest(MetricsCollector(lambda: metrics_of(Snapshot(play.parts.observer.counted(), 0))))
         .decode()
         .splitlines()
     )
     return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
 
 
-def test_metric_series_and_log_lines_do_not_grow_with_violating_clients() -> None:
+def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
     play = Playbook(**SETTINGS)
     policy_of = play.parts.rules.rulebook.policy_of
     grown: list[set[str]] = []
@@ -66,12 +66,12 @@ def test_metric_series_and_log_lines_do_not_grow_with_violating_clients() -> Non
                 lambda: NOW,
                 Decompressor(),
                 DecompressionBudget(1 << 20, 1000, lambda: None),
-                client=client.client_for_rules(),
+                client=client.for_rules(),
             )
-            play.parts.observer.settled(simulated_outcome(client, REQUEST, validated))
+            play.parts.observer.settled(settled_outcome(client, REQUEST, validated))
             play.loop.run_steps()
             if number + 1 in (EVERY_KIND, CLIENTS):
-                grown.append(exposed_series(play))
+                grown.append(counted_series(play))
 
     assert grown[0] == grown[1]
     named = {client for each in grown[1] for client in re.findall(r'client_id="(client-\d+)"', each)}

@@ -5,13 +5,13 @@ from collections import Counter
 from sluicegate.config.files.source import Source
 from sluicegate.config.loading import load
 from sluicegate.proxy.reporting.metrics.batch_events import BatchCounts, BatchEvent
-from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, sum_counters
+from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters, total_of
 from sluicegate.proxy.reporting.metrics.topic_labels import (
     MAX_TOPICS,
     TopicLabels,
-    configured_topic_names,
-    limit_topics,
-    topic_labels_per_worker,
+    exact_names,
+    topics_of_one,
+    with_few_topics,
 )
 from sluicegate.proxy.responses.topic_names import TopicNames
 
@@ -19,15 +19,15 @@ REJECTED, REJECTED_RECORDS = "sluicegate_rejected_batches", "sluicegate_rejected
 FUTURE = "sluicegate_future_timestamp_batches"
 
 
-def every_topic_is_known(_: str) -> bool:
+def every_topic_known(_: str) -> bool:
     return True
 
 
-def no_topic_is_known(_: str) -> bool:
+def no_topic_known(_: str) -> bool:
     return False
 
 
-def test_topic_names_known_only_from_clients_are_counted_as_other() -> None:
+def test_names_known_from_clients_only_count_as_other() -> None:
     counters = Counters()
     labels = TopicLabels(counters, {"payments"}.__contains__, ["configured"])
 
@@ -50,7 +50,7 @@ def test_topic_names_known_only_from_clients_are_counted_as_other() -> None:
 
 def test_a_topic_of_a_new_configuration_gets_a_label_and_keeps_it() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, no_topic_is_known, ["before"])
+    labels = TopicLabels(counters, no_topic_known, ["before"])
     for names in (["before"], ["orders"], []):
         labels.configure(names)
         for topic in ("before", "orders", "late"):
@@ -70,9 +70,9 @@ def test_a_topic_known_from_a_broker_gets_a_label() -> None:
     assert counters.batch_counts[FUTURE] == {OTHER: 1, "orders": 1}
 
 
-def test_least_recently_counted_topic_loses_its_label_and_totals_never_decrease() -> None:
+def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, every_topic_is_known, [], max_topics=2)
+    labels = TopicLabels(counters, every_topic_known, [], max_topics=2)
     sums = []
     for topic in ("a", "b", "a", "c", "d", "a", "b"):
         labels.count(BatchEvent.REJECTED, topic, "c", "X", 3)
@@ -99,9 +99,9 @@ def test_least_recently_counted_topic_loses_its_label_and_totals_never_decrease(
     }
 
 
-def test_topic_labels_are_limited_to_500() -> None:
+def test_there_are_never_more_labels_than_500() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, every_topic_is_known, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     for i in range(5000):
         labels.count(BatchEvent.REJECTED, f"topic-{i}", "c", "X", 1)
 
@@ -110,9 +110,9 @@ def test_topic_labels_are_limited_to_500() -> None:
     assert ("topic-4999", "X") in counters.batch_counts[REJECTED]
 
 
-def test_client_with_many_topics_does_not_displace_labels_of_other_clients() -> None:
+def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, every_topic_is_known, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     sums = []
     for i in range(20_000):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
@@ -127,9 +127,9 @@ def test_client_with_many_topics_does_not_displace_labels_of_other_clients() -> 
     assert counters.batch_counts[REJECTED].total() == 20_200
 
 
-def test_topic_labels_are_shared_equally_by_clients_with_many_topics() -> None:
+def test_every_client_gets_its_share_when_all_have_many() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, every_topic_is_known, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     for i in range(3000):
         for owner in range(5):
             labels.count(BatchEvent.REJECTED, f"topic-{owner}-{i}", f"10.0.0.{owner}", "X", 1)
@@ -138,9 +138,9 @@ def test_topic_labels_are_shared_equally_by_clients_with_many_topics() -> None:
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
-def test_topic_first_counted_for_flooding_client_keeps_label_for_its_producer() -> None:
+def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
     counters = Counters()
-    labels = TopicLabels(counters, every_topic_is_known, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
     for i in range(MAX_TOPICS - 1):
         labels.count(BatchEvent.REJECTED, f"flood-{i}", "10.0.0.1", "X", 1)
@@ -151,9 +151,9 @@ def test_topic_first_counted_for_flooding_client_keeps_label_for_its_producer() 
     assert counters.batch_counts[REJECTED]["payments", "X"] == 2
 
 
-def test_copied_counters_are_independent() -> None:
+def test_a_copy_for_another_thread_shares_no_counter() -> None:
     counters = Counters(produce_requests=3)
-    labels = TopicLabels(counters, every_topic_is_known, [])
+    labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
     copy = labels.counted()
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
@@ -161,14 +161,14 @@ def test_copied_counters_are_independent() -> None:
     assert (copy.produce_requests, copy.batch_counts[REJECTED]) == (3, {("t", "X"): 1})
 
 
-def test_topic_label_limit_is_divided_among_workers() -> None:
+def test_workers_share_the_labels_and_their_sums_add_up() -> None:
     several = [Counters() for _ in range(4)]
     for number, counters in enumerate(several):
-        labels = TopicLabels(counters, every_topic_is_known, [], topic_labels_per_worker(4))
+        labels = TopicLabels(counters, every_topic_known, [], topics_of_one(4))
         for i in range(1000):
             labels.count(BatchEvent.REJECTED, f"topic-{number}-{i}", "c", "X", 1)
 
-    total = sum_counters(several)
+    total = total_of(several)
 
     assert total.batch_counts[REJECTED].total() == 4000
     assert len(total.batch_counts[REJECTED_RECORDS]) <= MAX_TOPICS + 1
@@ -182,17 +182,17 @@ def test_counts_of_ended_workers_are_bounded() -> None:
         produce_requests=9,
     )
 
-    kept = limit_topics(ended)
+    kept = with_few_topics(ended)
 
     assert kept.produce_requests == 9
     assert kept.batch_counts[REJECTED] == {(OTHER, "X"): 501}
     assert kept.batch_counts[REJECTED_RECORDS] == {(OTHER, "X"): 4}
     few = Counters(batch_counts=BatchCounts({REJECTED: Counter({("t", "X"): 1})}))
-    assert limit_topics(few) is few
+    assert with_few_topics(few) is few
 
 
-def test_exact_names_exclude_topic_patterns() -> None:
+def test_topics_of_the_configuration_exclude_patterns() -> None:
     topics = [{"match": match} for match in ("payments", "orders.*", "/a|b/", "lo?s", "[ab]", "with.dots")]
     data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}, "topics": topics}
 
-    assert configured_topic_names(load(Source("test", data), {}).config) == ["payments", "with.dots"]
+    assert exact_names(load(Source("test", data), {}).config) == ["payments", "with.dots"]

@@ -3,7 +3,7 @@
 from threading import Lock
 
 from sluicegate.protocol.errors import ErrorCode
-from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_to_json, violation_event
+from sluicegate.proxy.reporting.events.violation_event import EventOrigin, event_of, violation_event
 from sluicegate.proxy.reporting.metrics.counters import OTHER, Counters
 from sluicegate.proxy.reporting.metrics.violation_labels import (
     MAX_CLIENTS,
@@ -11,7 +11,7 @@ from sluicegate.proxy.reporting.metrics.violation_labels import (
     NO_CLIENT_ID,
     RuleLabels,
     ViolationLabels,
-    violated_rule_names,
+    rules_of,
 )
 from sluicegate.proxy.session.client.client_details import ClientDetails
 from sluicegate.proxy.session.produce.batch_outcome import BatchOutcome, ReportedFinding
@@ -22,12 +22,12 @@ from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Finding, Reason
 
 
-def test_clients_beyond_limit_are_counted_as_other() -> None:
+def test_the_first_clients_have_names_and_all_others_count_together() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
     for client_id in ("a", "b", "c", "d", None):
-        labels.count_violated_rules("orders", ("timestamp_in_future",), "reject", "rejected", client_id, "10.0.0.1")
+        labels.violated("orders", ("timestamp_in_future",), "reject", "rejected", client_id, "10.0.0.1")
 
     by_client = {client: count for (*_, client), count in counters.violations.items()}
     assert by_client == {"a": 1, "b": 1, OTHER: 3}
@@ -35,33 +35,31 @@ def test_clients_beyond_limit_are_counted_as_other() -> None:
 
 def test_a_client_without_an_id_has_its_own_label() -> None:
     counters = Counters()
-    ViolationLabels(counters, Lock()).count_violated_rules(
-        "orders", ("null_key",), "observe", "accepted", None, "10.0.0.1"
-    )
+    ViolationLabels(counters, Lock()).violated("orders", ("null_key",), "observe", "accepted", None, "10.0.0.1")
 
     assert counters.violations == {("orders", "null_key", "observe", "accepted", NO_CLIENT_ID): 1}
 
 
-def test_violations_beyond_limit_are_counted_without_topic_and_client() -> None:
+def test_violations_beyond_the_bound_are_counted_without_topic_and_client() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
     for i in range(1000):
-        labels.count_violated_rules(f"topic-{i % 40}", ("crc",), "reject", "rejected", f"client-{i % 50}", "10.0.0.1")
+        labels.violated(f"topic-{i % 40}", ("crc",), "reject", "rejected", f"client-{i % 50}", "10.0.0.1")
 
     assert len(counters.violations) == 11
     assert counters.violations.total() == 1000
     assert counters.violations[OTHER, "crc", "reject", "rejected", OTHER] > 900
 
 
-def test_flood_of_topics_and_client_ids_does_not_displace_series_of_other_clients() -> None:
+def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock())
     totals = []
     for i in range(20_000):
-        labels.count_violated_rules(f"topic-{i}", ("crc",), "reject", "rejected", f"invented-{i}", "10.0.0.1")
+        labels.violated(f"topic-{i}", ("crc",), "reject", "rejected", f"invented-{i}", "10.0.0.1")
         if i >= 5000 and i % 100 == 0:
-            labels.count_violated_rules("payments", ("timestamp_in_future",), "reject", "rejected", "shop", "10.0.0.2")
+            labels.violated("payments", ("timestamp_in_future",), "reject", "rejected", "shop", "10.0.0.2")
             totals.append(counters.violations["payments", "timestamp_in_future", "reject", "rejected", "shop"])
 
     assert totals == list(range(1, 151))
@@ -70,12 +68,12 @@ def test_flood_of_topics_and_client_ids_does_not_displace_series_of_other_client
     assert len({client for *_, client in counters.violations}) <= MAX_CLIENTS + 1
 
 
-def test_violation_label_is_rule_name_or_reason_code() -> None:
+def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
     rule = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
     time = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
 
-    assert violated_rule_names(rule) == ("has-key", "is-json")
-    assert violated_rule_names(time) == ("timestamp_in_future",)
+    assert rules_of(rule) == ("has-key", "is-json")
+    assert rules_of(time) == ("timestamp_in_future",)
 
 
 TEXT = "rule keyed: the key is null; send a key; rule tenant: header tenant is missing"
@@ -83,7 +81,7 @@ BAD = BadRecord(3, 5, Reason.RULE_VIOLATED, TEXT, rules=("keyed", "tenant"))
 BROKEN = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 
 
-def test_every_violated_rule_of_a_batch_is_counted() -> None:
+def test_every_violated_rule_of_a_batch_counts() -> None:
     counters = Counters()
     labels = RuleLabels(counters)
     for mode in ("rejected", "rejected", "accepted"):
@@ -98,7 +96,7 @@ def test_every_violated_rule_of_a_batch_is_counted() -> None:
     assert counters.rule_records == counters.rule_batches
 
 
-def test_rules_beyond_limit_are_counted_as_other() -> None:
+def test_rules_without_a_label_count_together() -> None:
     counters = Counters()
     labels = RuleLabels(counters, max_rules=2)
     for number in range(10):
@@ -113,7 +111,7 @@ def test_events_have_the_violated_rule_and_its_diagnosis() -> None:
     batch = BatchOutcome("t", None, 0, 9, 500, Outcome.REJECTED, BROKEN.code, basis=basis)
     kept = violation_event(who, batch, ReportedFinding(Mode.REJECT, BROKEN), EventOrigin("proxy:9092", "a-1"), 10)
 
-    event = event_to_json(kept)
+    event = event_of(kept)
 
     assert event["rule"] == "keyed"
     assert event["rules"] == [{"rule": "keyed", "bad_records": 1}, {"rule": "tenant", "bad_records": 1}]

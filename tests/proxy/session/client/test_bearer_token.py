@@ -7,23 +7,19 @@ import json
 
 import pytest
 
-from sluicegate.proxy.session.client.bearer_token import (
-    StrimziUserNameClaims,
-    user_name_from_token,
-    user_name_source_of,
-)
-from tests.config.reading import SMALLEST, config_problems_of_text, load_config_text
+from sluicegate.proxy.session.client.bearer_token import StrimziClaims, name_in_token, user_names_of
+from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 NESTED = {"user": {"id": "n"}, "us.er": {"id": "dot"}, "user.id": "flat", "sub": "s"}
 
 
-def extract_user_name(claim: str, claims: object) -> str | None:
+def name_from_claim(claim: str, claims: object) -> str | None:
     fallback = "oauth.fallback.username.claim: \"['c']\", oauth.fallback.username.prefix: svc-"
     keys = f"oauth.username.claim: {json.dumps(claim)}, oauth.username.prefix: p-, {fallback}, "
-    names = user_name_source_of(load_config_text(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
-    assert isinstance(names, StrimziUserNameClaims)
+    names = user_names_of(load_text(SMALLEST.replace("listen: {", f"listen: {{{keys}")).config.listen)
+    assert isinstance(names, StrimziClaims)
     payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
-    return user_name_from_token(b"n,,\x01auth=Bearer a." + payload + b".c\x01\x01", names)
+    return name_in_token(b"n,,\x01auth=Bearer a." + payload + b".c\x01\x01", names)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +53,13 @@ def extract_user_name(claim: str, claims: object) -> str | None:
         ),  # Java writes 1.0E30, so the principal is unknown, and the fallback does not apply
     ],
 )
-def test_extracts_the_same_user_name_as_strimzi(claim: str, claims: object, expected: str | None) -> None:
-    assert extract_user_name(claim, claims) == expected
+def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:
+    assert name_from_claim(claim, claims) == expected
 
 
 @pytest.mark.parametrize("claim", ["[user].[id]", "['a'", "[*]", "['a']..['b']", "['a','b']", "['a']" * 40, "['a']x"])
-def test_rejects_claim_path_that_does_not_select_exactly_one_claim(claim: str) -> None:
-    (problem,) = config_problems_of_text(
+def test_a_path_that_may_lead_to_several_claims_or_none_is_an_error(claim: str) -> None:
+    (problem,) = problems_of_text(
         SMALLEST.replace("listen: {", f"listen: {{oauth.username.claim: {json.dumps(claim)}, ")
     )
 

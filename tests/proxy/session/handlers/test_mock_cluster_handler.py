@@ -14,13 +14,13 @@ from sluicegate.protocol.messages.cluster import (
     METADATA_RESPONSE,
 )
 from sluicegate.protocol.messages.handshake import API_VERSIONS_RESPONSE
-from sluicegate.proxy.responses.broker_addresses import BrokerAddressBook
+from sluicegate.proxy.responses.broker_addresses import AddressBook
 from sluicegate.proxy.responses.mock_cluster import REJECTED_APIS, MockClusterRewriter
 from sluicegate.proxy.responses.topic_names import TopicNames
 from tests.bounds.frames import sized_request
-from tests.proxy.session.handlers.test_topic_change_handler import KEYS, api_request_frame, parse_client_response
+from tests.proxy.session.handlers.test_topic_change_handler import KEYS, frame_of, response_in
 from tests.proxy.session.playbook import Playbook
-from tests.wire.topic_changes import REQUESTS, error_codes_in
+from tests.wire.topic_changes import REQUESTS, codes_in
 
 ADVICE = "use --upstream"
 UNSUPPORTED_VERSION = 35
@@ -36,7 +36,7 @@ def mock_cluster() -> Playbook:
     return Playbook(change=lambda given: replace(given, requests=replace(given.requests, mock_advice=ADVICE)))
 
 
-def api_versions_response(version: int, error: int = 0) -> bytes:
+def versions_response(version: int, error: int = 0) -> bytes:
     offered = MOCK_APIS | TELEMETRY
     keys = [{"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in offered.items()]
     body = API_VERSIONS_RESPONSE.build({"error_code": error, "api_keys": keys}, version)
@@ -45,26 +45,26 @@ def api_versions_response(version: int, error: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-def test_topic_changes_are_rejected_with_advice(name: str, version: int) -> None:
+def test_a_change_of_topics_is_rejected_with_advice(name: str, version: int) -> None:
     play = mock_cluster()
 
-    play.from_client(api_request_frame(name, version, REQUESTS[name]("orders")))
+    play.from_client(frame_of(name, version, REQUESTS[name]("orders")))
 
     assert play.broker.sent == b""
-    assert set(filter(None, error_codes_in(parse_client_response(play, name, version)))) == {UNSUPPORTED_VERSION}
+    assert set(filter(None, codes_in(response_in(play, name, version)))) == {UNSUPPORTED_VERSION}
 
 
-def test_error_message_of_a_rejected_request_contains_the_advice() -> None:
+def test_the_advice_is_in_the_error_message() -> None:
     play = mock_cluster()
 
-    play.from_client(api_request_frame("CreateTopics", 7, REQUESTS["CreateTopics"]("orders")))
+    play.from_client(frame_of("CreateTopics", 7, REQUESTS["CreateTopics"]("orders")))
 
-    (topic,) = parse_client_response(play, "CreateTopics", 7)["topics"]
+    (topic,) = response_in(play, "CreateTopics", 7)["topics"]
     assert (topic["name"], topic["error_message"]) == ("orders", ADVICE)
 
 
 @pytest.mark.parametrize("version", range(APIS[32].max_version + 1))
-def test_describe_configs_is_rejected_with_advice(version: int) -> None:
+def test_describing_settings_is_rejected_with_advice(version: int) -> None:
     play = mock_cluster()
     asked = [
         {"resource_type": kind, "resource_name": name, "configuration_keys": None}
@@ -85,7 +85,7 @@ def test_describe_configs_is_rejected_with_advice(version: int) -> None:
 
 
 @pytest.mark.parametrize("key", [68, 76])
-def test_consumer_and_share_group_heartbeats_are_rejected(key: int) -> None:
+def test_a_heartbeat_of_a_new_kind_of_group_is_rejected(key: int) -> None:
     """Java's would end the process of the mock cluster. Clients read the response in test_sandbox_clients.py."""
     play, other = mock_cluster(), Playbook()
     frame = sized_request(key, 1, b"", correlation_id=7)
@@ -100,20 +100,20 @@ def test_consumer_and_share_group_heartbeats_are_rejected(key: int) -> None:
     assert other.broker.sent == frame
 
 
-def test_add_partitions_to_txn_is_forwarded_to_the_mock_cluster() -> None:
+def test_a_transaction_is_forwarded() -> None:
     play = mock_cluster()
-    frame = api_request_frame("AddPartitionsToTxn", 1, REQUESTS["AddPartitionsToTxn"]("orders"))
+    frame = frame_of("AddPartitionsToTxn", 1, REQUESTS["AddPartitionsToTxn"]("orders"))
 
     play.from_client(frame)
 
     assert play.broker.sent == frame
 
 
-def test_api_versions_response_lists_the_rejected_apis() -> None:
+def test_clients_see_the_rejected_apis_in_api_versions() -> None:
     play = mock_cluster()
     play.from_client(sized_request(18, 2, b"", correlation_id=7))
 
-    play.from_broker(api_versions_response(2))
+    play.from_broker(versions_response(2))
 
     body = bytes(play.client.sent[8:])
     listed = {each["api_key"]: each["max_version"] for each in API_VERSIONS_RESPONSE.parse(body, 2)["api_keys"]}
@@ -122,28 +122,28 @@ def test_api_versions_response_lists_the_rejected_apis() -> None:
     assert (listed[0], listed[1]) == (10, APIS[1].max_version)
 
 
-def test_api_versions_response_lists_only_working_versions_of_the_mock_cluster() -> None:
+def test_clients_see_only_the_versions_of_the_mock_cluster_that_work() -> None:
     play = mock_cluster()
     play.from_client(sized_request(18, 2, b"", correlation_id=7))
 
-    play.from_broker(api_versions_response(2))
+    play.from_broker(versions_response(2))
 
     value = API_VERSIONS_RESPONSE.parse(bytes(play.client.sent[8:]), 2)
     listed = {each["api_key"]: each["max_version"] for each in value["api_keys"]}
     assert (listed[3], listed[9], listed[11], listed[22]) == (8, 1, 5, 4)
 
 
-def test_unsupported_version_error_for_api_versions_is_forwarded_unchanged() -> None:
+def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
     plays = mock_cluster(), Playbook()
     for play in plays:
         play.from_client(sized_request(18, 3, b"\x02a\x02b\0", correlation_id=7))
-        play.from_broker(api_versions_response(0, UNSUPPORTED_VERSION))
+        play.from_broker(versions_response(0, UNSUPPORTED_VERSION))
 
     with_advice, without = plays
     assert with_advice.client.sent == without.client.sent != b""
 
 
-def test_each_rejected_topic_change_api_has_a_guard_test() -> None:
+def test_the_names_of_the_rejected_apis_are_guarded() -> None:
     assert {api.name for api in CHANGES} <= set(REQUESTS)
     assert len(CHANGES) == 6
     assert all(KEYS[api.name] == api.key for api in REJECTED_APIS)
@@ -151,14 +151,14 @@ def test_each_rejected_topic_change_api_has_a_guard_test() -> None:
 
 @pytest.mark.parametrize("version", range(1, 14))
 @pytest.mark.parametrize("node_ids", [[1], [7, 3], []])
-def test_metadata_response_names_the_first_broker_as_controller(node_ids: list[int], version: int) -> None:
+def test_the_first_broker_is_the_controller(node_ids: list[int], version: int) -> None:
     """The mock cluster names node 0, which no client can find."""
     brokers = [{"node_id": node_id, "host": "h", "port": 9, "rack": "r" * node_id} for node_id in node_ids]
     value = {"brokers": brokers, "cluster_id": "c", "controller_id": 0, "topics": [], "error_code": 0}
     frame = bytearray(build_response_header(7, APIS[3].response_header_version(version)))
     frame += METADATA_RESPONSE.build(value, version)
 
-    (rewritten, *more) = MockClusterRewriter(BrokerAddressBook({}, lambda _: HostPort("p", 1)), TopicNames()).rewrite(
+    (rewritten, *more) = MockClusterRewriter(AddressBook({}, lambda _: HostPort("p", 1)), TopicNames()).rewrite(
         3, version, frame
     )
 

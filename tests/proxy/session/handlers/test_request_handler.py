@@ -28,36 +28,36 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_raw_sasl_tokens_are_not_mistaken_for_requests(name: str) -> None:
+def test_raw_sasl_tokens_are_not_taken_for_requests(name: str) -> None:
     assert not may_be_request(len(TOKENS[name]), TOKENS[name][:8])
 
 
 @pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
-def test_headers_of_known_and_unknown_apis_are_recognized_as_requests(key: int, version: int) -> None:
+def test_known_and_unknown_requests_are_recognized(key: int, version: int) -> None:
     assert may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
-def create_handler_and_identity() -> tuple[RequestHandler, ClientIdentity]:
+def handler_and_identity() -> tuple[RequestHandler, ClientIdentity]:
     """Return the request handler of a session with enough memory."""
     play = Playbook()
     return play.session.requests, play.session.identity
 
 
-def deliver_frame(side: RequestHandler, frame: bytes) -> None:
+def pass_frame(side: RequestHandler, frame: bytes) -> None:
     """Pass a frame without a body, which is noticed after its header was read."""
     side.on_head(len(frame), frame[:8])
     with suppress(MalformedMessage):
         side.on_frame(bytearray(frame))
 
 
-def test_connections_do_not_retain_giant_request_headers() -> None:
+def test_no_connection_keeps_a_giant_header() -> None:
     tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
     frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
-    sides = [create_handler_and_identity() for _ in range(50)]
+    sides = [handler_and_identity() for _ in range(50)]
 
     tracemalloc.start()
     for side, _ in sides:
-        deliver_frame(side, frame)
+        pass_frame(side, frame)
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
 
@@ -65,17 +65,17 @@ def test_connections_do_not_retain_giant_request_headers() -> None:
     assert {len(identity.client_id or "") for _, identity in sides} == {MAX_CHARACTERS}
 
 
-def test_client_id_is_updated_by_each_request() -> None:
-    side, identity = create_handler_and_identity()
+def test_each_request_gives_its_client_id() -> None:
+    side, identity = handler_and_identity()
     for client_id in (b"first", b"second", b"second", b"esc\x1b"):
         identity.client_id = None
-        deliver_frame(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
+        pass_frame(side, struct.pack(">hhih", 0, 9, 1, len(client_id)) + client_id + b"\0")
         assert identity.client_id == client_id.decode().replace("\x1b", r"\x1b")
 
 
 @pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("cut", range(1, 14))
-def test_first_request_with_fragmented_header_is_forwarded_unchanged(cut: int, has_fast_path: bool) -> None:
+def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
     """The session has no broker yet, because the broker is connected when the head is complete."""
     frame = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7)
     play = Playbook(has_fast_path)

@@ -16,7 +16,7 @@ from tests.oracle.kafka_java import KAFKA_NEWEST
 from tests.proxy.session.playbook import Playbook
 from tests.wire.batches import Rec, batch
 from tests.wire.raw_client import produce_body, topic_data
-from tests.wire.topic_changes import NO_ID, REQUESTS, SCHEMAS, error_codes_in
+from tests.wire.topic_changes import NO_ID, REQUESTS, SCHEMAS, codes_in
 
 OWN, HISTORY, OTHER = "sluicegate-state", "sluicegate-state-history", "sluicegate-state-2"
 KEYS = {api.name: api.key for api in APIS.values()}
@@ -42,11 +42,11 @@ def proxy(has_fast_path: bool = False, **state: str) -> Playbook:
     return Playbook(has_fast_path, SLUICEGATE__STATE__TOPIC=OWN, **state)
 
 
-def api_request_frame(name: str, version: int, value: Any) -> bytes:
+def frame_of(name: str, version: int, value: Any) -> bytes:
     return sized_request(KEYS[name], version, SCHEMAS[f"{name}Request"].build(value, version), correlation_id=7)
 
 
-def parse_client_response(play: Playbook, name: str, version: int) -> Any:
+def response_in(play: Playbook, name: str, version: int) -> Any:
     frame = bytes(play.client.sent)
     size, correlation_id = struct.unpack_from(">ii", frame)
     assert (size, correlation_id) == (len(frame) - 4, 7)
@@ -54,22 +54,18 @@ def parse_client_response(play: Playbook, name: str, version: int) -> Any:
     return SCHEMAS[f"{name}Response"].parse(frame[at:], version)
 
 
-def has_topic_name_field(spec: Any) -> bool:
+def names_topics(spec: Any) -> bool:
     """Return whether a message of Kafka's has a field that names topics."""
     return any(
         "topic" in field["name"].lower()
         or field["name"] in ("ResourceName", "ResourceNameFilter")
-        or has_topic_name_field(field)
+        or names_topics(field)
         for field in spec.get("fields", ())
     )
 
 
-def test_each_api_with_topic_names_is_guarded_or_known_to_change_no_topic() -> None:
-    naming = {
-        api.name
-        for api in APIS.values()
-        if has_topic_name_field(message_definition(KAFKA_NEWEST, f"{api.name}Request"))
-    }
+def test_each_api_that_names_topics_is_guarded_or_known_to_change_none() -> None:
+    naming = {api.name for api in APIS.values() if names_topics(message_definition(KAFKA_NEWEST, f"{api.name}Request"))}
     guarded = {*TOPIC_CHANGES, "Produce"}
 
     assert naming <= guarded | CHANGE_NO_TOPIC, (
@@ -81,14 +77,14 @@ def test_each_api_with_topic_names_is_guarded_or_known_to_change_no_topic() -> N
 @BOTH_PATHS
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
 @pytest.mark.parametrize("own", [OWN, HISTORY])
-def test_changes_of_the_proxys_own_topics_are_rejected(own: str, name: str, version: int, has_fast_path: bool) -> None:
+def test_a_change_of_an_own_topic_is_refused(own: str, name: str, version: int, has_fast_path: bool) -> None:
     play = proxy(has_fast_path)
 
-    play.from_client(api_request_frame(name, version, REQUESTS[name](own)))
+    play.from_client(frame_of(name, version, REQUESTS[name](own)))
 
     assert play.broker.sent == b""
     expected = REFUSED_FOR_CLUSTER if name in OF_CLUSTER else REFUSED
-    codes = [code for code in error_codes_in(parse_client_response(play, name, version)) if code]
+    codes = [code for code in codes_in(response_in(play, name, version)) if code]
     assert codes
     assert set(codes) == {expected}
     assert play.parts.counters.request_errors == {(name, "TOPIC_AUTHORIZATION_FAILED"): 1}
@@ -96,9 +92,9 @@ def test_changes_of_the_proxys_own_topics_are_rejected(own: str, name: str, vers
 
 @BOTH_PATHS
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-def test_changes_of_other_topics_are_forwarded_unchanged(name: str, version: int, has_fast_path: bool) -> None:
+def test_other_topics_are_changed_as_without_state(name: str, version: int, has_fast_path: bool) -> None:
     for named in (OTHER, "orders"):
-        frame = api_request_frame(name, version, REQUESTS[name](named))
+        frame = frame_of(name, version, REQUESTS[name](named))
         with_state, without = proxy(has_fast_path), Playbook(has_fast_path)
 
         for play in (with_state, without):
@@ -110,49 +106,44 @@ def test_changes_of_other_topics_are_forwarded_unchanged(name: str, version: int
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - OF_CLUSTER))
-def test_request_with_an_own_topic_is_rejected_for_all_its_topics(name: str) -> None:
+def test_nothing_of_a_request_that_names_an_own_topic_is_attempted(name: str) -> None:
     play, version = proxy(), APIS[KEYS[name]].max_version
 
-    play.from_client(api_request_frame(name, version, REQUESTS[name](OTHER, OWN)))
+    play.from_client(frame_of(name, version, REQUESTS[name](OTHER, OWN)))
 
     assert play.broker.sent == b""
-    assert [code for code in error_codes_in(parse_client_response(play, name, version)) if code] == [
-        NOT_ATTEMPTED,
-        REFUSED,
-    ]
+    assert [code for code in codes_in(response_in(play, name, version)) if code] == [NOT_ATTEMPTED, REFUSED]
 
 
 def test_a_setting_of_a_broker_named_like_an_own_topic_is_forwarded() -> None:
     play, value = proxy(), REQUESTS["IncrementalAlterConfigs"](OWN)
     value["resources"][0]["resource_type"] = 4
-    frame = api_request_frame("IncrementalAlterConfigs", 1, value)
+    frame = frame_of("IncrementalAlterConfigs", 1, value)
 
     play.from_client(frame)
 
     assert play.broker.sent == frame
 
 
-def test_deletion_of_an_own_topic_by_id_is_rejected() -> None:
+def test_a_topic_to_delete_is_recognized_by_its_id() -> None:
     own_id, other_id = b"o" * 16, b"p" * 16
     for topic_id, is_refused in ((own_id, True), (other_id, False)):
         play = proxy()
         play.parts.names.learn([(own_id, OWN), (other_id, OTHER)])
-        frame = api_request_frame(
-            "DeleteTopics", 6, {"topics": [{"name": None, "topic_id": topic_id}], "timeout_ms": 1}
-        )
+        frame = frame_of("DeleteTopics", 6, {"topics": [{"name": None, "topic_id": topic_id}], "timeout_ms": 1})
 
         play.from_client(frame)
 
         assert play.broker.sent == (b"" if is_refused else frame)
         if is_refused:
-            (entry,) = parse_client_response(play, "DeleteTopics", 6)["responses"]
+            (entry,) = response_in(play, "DeleteTopics", 6)["responses"]
             assert (entry["topic_id"], entry["error_code"], entry["name"]) == (own_id, REFUSED, None)
     assert NO_ID not in (own_id, other_id)
 
 
-def test_unknown_topic_id_in_deletion_is_first_resolved_by_the_broker() -> None:
+def test_an_unknown_id_is_resolved_by_the_clients_broker_first() -> None:
     play = proxy()
-    frame = api_request_frame("DeleteTopics", 6, {"topics": [{"name": None, "topic_id": b"o" * 16}], "timeout_ms": 1})
+    frame = frame_of("DeleteTopics", 6, {"topics": [{"name": None, "topic_id": b"o" * 16}], "timeout_ms": 1})
 
     play.from_client(frame)
 
@@ -164,7 +155,7 @@ def test_a_request_with_too_many_elements_to_read_is_not_forwarded() -> None:
     play, value = proxy(), REQUESTS["IncrementalAlterConfigs"](OTHER)
     value["resources"][0]["configs"] *= MOST_ELEMENTS + 1
 
-    play.from_client(api_request_frame("IncrementalAlterConfigs", 1, value))
+    play.from_client(frame_of("IncrementalAlterConfigs", 1, value))
     play.loop.run_steps()
 
     assert play.broker.sent == b""
@@ -174,9 +165,7 @@ def test_a_request_with_too_many_elements_to_read_is_not_forwarded() -> None:
 @BOTH_PATHS
 @pytest.mark.parametrize("version", range(3, 14))
 @pytest.mark.parametrize("mode", ["reject", "observe"])
-def test_batches_for_the_proxys_own_topics_are_rejected_in_each_mode(
-    version: int, mode: str, has_fast_path: bool
-) -> None:
+def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: str, has_fast_path: bool) -> None:
     own_id, other_id = b"o" * 16, b"p" * 16
     play = Playbook(has_fast_path, SLUICEGATE__STATE__TOPIC=OWN, SLUICEGATE__DEFAULTS__MODE=mode)
     play.parts.names.learn([(own_id, OWN), (other_id, OTHER)])
@@ -202,7 +191,7 @@ def test_batches_for_the_proxys_own_topics_are_rejected_in_each_mode(
         assert message.startswith("only sluicegate writes to this topic")
 
 
-def test_batch_with_acks_0_for_an_own_topic_closes_the_connection() -> None:
+def test_a_batch_for_an_own_topic_without_a_response_closes_the_connection() -> None:
     play = proxy()
 
     play.from_client(sized_request(0, 9, produce_body(9, [topic_data(OWN, (0, batch([Rec(1)])))], acks=0)))

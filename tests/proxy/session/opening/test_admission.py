@@ -8,28 +8,28 @@ from structlog.testing import capture_logs
 
 from sluicegate.config.tls import ListenTls
 from sluicegate.proxy.session.handlers.dependencies import SessionDependencies
-from sluicegate.proxy.session.opening.admission import Admission, AllowedCertificateNames
+from sluicegate.proxy.session.opening.admission import Admission, AllowedNames
 from sluicegate.proxy.session.outlets import PeerInfo
 from tests.proxy.session.playbook import Playbook
 
 
 def test_connections_above_the_limit_are_not_admitted_until_another_closes() -> None:
     admission = Admission(2, None)
-    assert admission.admit_connection("a") is None
-    assert admission.admit_connection("b") is None
+    assert admission.enter("a") is None
+    assert admission.enter("b") is None
 
-    assert admission.admit_connection("c") == ("limits.max_connections", 2)
-    admission.release_connection("a")
-    assert admission.admit_connection("c") is None
+    assert admission.enter("c") == ("limits.max_connections", 2)
+    admission.leave("a")
+    assert admission.enter("c") is None
 
 
-def test_connections_per_address_are_limited() -> None:
+def test_one_address_cannot_use_the_slots_of_others() -> None:
     admission = Admission(100, 2)
     for _ in range(2):
-        assert admission.admit_connection("greedy") is None
+        assert admission.enter("greedy") is None
 
-    assert admission.admit_connection("greedy") == ("limits.max_connections_per_address", 2)
-    assert admission.admit_connection("other") is None
+    assert admission.enter("greedy") == ("limits.max_connections_per_address", 2)
+    assert admission.enter("other") is None
 
 
 CERTIFICATES_ASKED = {
@@ -43,19 +43,19 @@ CERTIFICATES_ASKED = {
 def session_with_certificate_names(*names: str) -> Playbook:
     """Return a session whose client certificate has these names."""
 
-    def inject_certificate_names(dependencies: SessionDependencies) -> SessionDependencies:
+    def with_allowed_names(dependencies: SessionDependencies) -> SessionDependencies:
         return replace(
             dependencies, describe_client=lambda _: PeerInfo("192.0.2.1:5", "192.0.2.2:9092", True, names=names)
         )
 
     allowed = {"SLUICEGATE__LISTEN__TLS__ALLOWED_NAMES": "[billing, '*.orders.example.com', 'spiffe://example.com/*']"}
-    return Playbook(change=inject_certificate_names, **CERTIFICATES_ASKED, **allowed)
+    return Playbook(change=with_allowed_names, **CERTIFICATES_ASKED, **allowed)
 
 
 @pytest.mark.parametrize(
     "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
 )
-def test_certificate_with_one_allowed_name_is_admitted(names: tuple[str, ...]) -> None:
+def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> None:
     play = session_with_certificate_names(*names)
 
     assert not play.client.aborted
@@ -65,7 +65,7 @@ def test_certificate_with_one_allowed_name_is_admitted(names: tuple[str, ...]) -
 @pytest.mark.parametrize(
     "names", [(), ("Billing",), ("billing2",), ("orders.example.com",), ("x.orders.example.com.evil",), ("a\nb",)]
 )
-def test_certificate_without_allowed_name_is_rejected_counted_and_logged_once(names: tuple[str, ...]) -> None:
+def test_an_unlisted_client_is_closed_counted_and_logged_once(names: tuple[str, ...]) -> None:
     with capture_logs() as lines:
         play = session_with_certificate_names(*names)
 
@@ -77,11 +77,11 @@ def test_certificate_without_allowed_name_is_rejected_counted_and_logged_once(na
     assert "\n" not in line["reason"]
 
 
-def test_any_certificate_is_admitted_if_no_names_are_configured() -> None:
+def test_any_certificate_may_connect_where_none_is_listed() -> None:
     assert not Playbook(**CERTIFICATES_ASKED).client.aborted
 
 
-def test_allowed_names_require_client_certificates() -> None:
+def test_a_list_without_certificates_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="needs client_auth: required"):
         ListenTls(
             certificate_file="own.pem",
@@ -93,9 +93,9 @@ def test_allowed_names_require_client_certificates() -> None:
 
 
 def test_a_backtracking_name_pattern_is_matched_in_linear_time() -> None:
-    allowed = AllowedCertificateNames(["/(a*)*b/", "*a*a*a*a*a*b"])
+    allowed = AllowedNames(["/(a*)*b/", "*a*a*a*a*a*b"])
     began = perf_counter()
 
-    assert not allowed.is_any_name_allowed(["a" * 50_000])
+    assert not allowed.match_any(["a" * 50_000])
 
     assert perf_counter() - began < 5

@@ -3,7 +3,7 @@
     play(steps, [
         (ChargeRequest(80), None),
         (Validate, lambda effect: dispatch),
-        (ForwardUnchanged(frame, ANY), None),
+        (ForwardAsItCame(frame, ANY), None),
     ])
 
 A difference is shown as two lists of effects, with a mark at each line that differs. No session, no I/O.
@@ -21,7 +21,7 @@ Answer = object | Callable[[Any], object]
 """The effect's result, or a function that returns the result for an effect. An exception is raised in the handler."""
 
 
-def run_and_expect_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
+def play_effects(steps: Steps[Any], playbook: Sequence[tuple[Expected, Answer]]) -> list[Effect[Any]]:
     """Return the yielded effects. Raises AssertionError if they are not those of the playbook."""
     yielded: list[Effect[Any]] = []
     result: object = None

@@ -18,12 +18,12 @@ CORRUPT = message(1, b"v", timestamp=NOW, crc=5)
 OLD_VERSIONS = (0, 1, 2)
 
 
-def legacy_produce_request(version: int, *records: bytes, acks: int = 1) -> bytes:
+def old_request(version: int, *records: bytes, acks: int = 1) -> bytes:
     body = produce_body(version, [topic_data("orders", *enumerate(records))], acks)
     return sized_frame(build_request_header(PRODUCE, version, 7, "old", 1) + body)
 
 
-def broker_produce_response(*codes: int) -> bytes:
+def response_of_broker(*codes: int) -> bytes:
     entries = [
         {"index": index, "error_code": code, "base_offset": -1 if code else 41, "log_append_time_ms": -1}
         for index, code in enumerate(codes)
@@ -32,19 +32,19 @@ def broker_produce_response(*codes: int) -> bytes:
     return sized_frame(build_response_header(7, 0) + PRODUCE_RESPONSE.build(value, 3))
 
 
-def session_with_legacy_conversion(**environment: str) -> Playbook:
+def converting(**environment: str) -> Playbook:
     return Playbook(SLUICEGATE__LISTEN__LEGACY="convert", **environment)
 
 
-def read_forwarded_request(play: Playbook) -> Any:
-    play.loop.run_until(lambda: bool(play.broker.sent))
+def forwarded(play: Playbook) -> Any:
+    play.loop.until(lambda: bool(play.broker.sent))
     sent = bytes(play.broker.sent)
     header = build_request_header(PRODUCE, 3, 7, "old", 1)
     assert sent[4:].startswith(header)
     return PRODUCE_REQUEST.parse(sent[4 + len(header) :], 3)
 
 
-def client_response_entries(play: Playbook, version: int) -> list[tuple[int, int]]:
+def entries_for_client(play: Playbook, version: int) -> list[tuple[int, int]]:
     value = PRODUCE_RESPONSE.parse(bytes(play.client.sent[8:]), version)
     assert play.client.sent[4:8] == b"\0\0\0\7"
     (topic,) = value["responses"]
@@ -52,59 +52,57 @@ def client_response_entries(play: Playbook, version: int) -> list[tuple[int, int
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_legacy_request_is_upgraded_to_v3_and_its_response_downgraded(version: int) -> None:
-    play = session_with_legacy_conversion()
-    play.from_client(legacy_produce_request(version, GOOD))
+def test_an_old_request_is_forwarded_as_version_3_and_its_response_in_the_old_version(version: int) -> None:
+    play = converting()
+    play.from_client(old_request(version, GOOD))
 
-    (topic,) = read_forwarded_request(play)["topic_data"]
-    play.from_broker(broker_produce_response(0))
+    (topic,) = forwarded(play)["topic_data"]
+    play.from_broker(response_of_broker(0))
 
     (partition,) = topic["partition_data"]
     assert partition["records"] == batch([Rec(NOW)])
-    assert client_response_entries(play, version) == [(0, 41)]
+    assert entries_for_client(play, version) == [(0, 41)]
     assert play.parts.counters.converted_requests == {("old", f"v{version}"): 1}
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_rejection_is_merged_into_the_legacy_response(version: int) -> None:
-    play = session_with_legacy_conversion()
-    play.from_client(legacy_produce_request(version, GOOD, CORRUPT, b""))
+def test_a_rejection_is_merged_into_the_old_response(version: int) -> None:
+    play = converting()
+    play.from_client(old_request(version, GOOD, CORRUPT, b""))
 
-    read_forwarded_request(play)
-    play.from_broker(broker_produce_response(0, 2, 2))
+    forwarded(play)
+    play.from_broker(response_of_broker(0, 2, 2))
 
-    assert client_response_entries(play, version) == [(0, 41), (2, -1), (0, -1)]
+    assert entries_for_client(play, version) == [(0, 41), (2, -1), (0, -1)]
 
 
 def test_a_rule_applies_to_the_converted_batch() -> None:
-    play = session_with_legacy_conversion(SLUICEGATE__TOPICS="[{match: orders, message.timestamp.before.max.ms: 1000}]")
-    play.from_client(legacy_produce_request(2, message(1, b"v", timestamp=NOW - 5000)))
+    play = converting(SLUICEGATE__TOPICS="[{match: orders, message.timestamp.before.max.ms: 1000}]")
+    play.from_client(old_request(2, message(1, b"v", timestamp=NOW - 5000)))
 
-    read_forwarded_request(play)
-    play.from_broker(broker_produce_response(2))
+    forwarded(play)
+    play.from_broker(response_of_broker(2))
 
-    assert client_response_entries(play, 2) == [(32, -1)]
+    assert entries_for_client(play, 2) == [(32, -1)]
 
 
 def test_bad_records_are_marked_after_the_conversion() -> None:
-    play = session_with_legacy_conversion(
-        SLUICEGATE__TOPICS="[{match: orders, message.timestamp.before.max.ms: 1000, mode: mark}]"
-    )
-    play.from_client(legacy_produce_request(2, message(1, b"old", timestamp=NOW - 5000) + GOOD))
+    play = converting(SLUICEGATE__TOPICS="[{match: orders, message.timestamp.before.max.ms: 1000, mode: mark}]")
+    play.from_client(old_request(2, message(1, b"old", timestamp=NOW - 5000) + GOOD))
 
-    (topic,) = read_forwarded_request(play)["topic_data"]
-    play.from_broker(broker_produce_response(0))
+    (topic,) = forwarded(play)["topic_data"]
+    play.from_broker(response_of_broker(0))
 
     records = topic["partition_data"][0]["records"]
     assert records.count(b"sluicegate.") >= 1
-    assert client_response_entries(play, 2) == [(0, 41)]
+    assert entries_for_client(play, 2) == [(0, 41)]
 
 
 def test_the_connection_closes_after_a_rejection_with_acks_0() -> None:
-    play = session_with_legacy_conversion()
-    play.from_client(legacy_produce_request(2, CORRUPT, acks=0))
+    play = converting()
+    play.from_client(old_request(2, CORRUPT, acks=0))
 
-    read_forwarded_request(play)
+    forwarded(play)
     play.loop.run_steps()
 
     assert play.parts.counters.acks_0_closed == 1
@@ -112,9 +110,9 @@ def test_the_connection_closes_after_a_rejection_with_acks_0() -> None:
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_legacy_request_is_forwarded_unchanged_if_conversion_is_off(version: int) -> None:
+def test_without_the_setting_an_old_request_passes_byte_for_byte(version: int) -> None:
     play = Playbook()
-    request = legacy_produce_request(version, GOOD)
+    request = old_request(version, GOOD)
     play.from_client(request)
 
     assert bytes(play.broker.sent) == request
@@ -130,7 +128,7 @@ def test_legacy_request_is_forwarded_unchanged_if_conversion_is_off(version: int
         ({"SLUICEGATE__LISTEN__LEGACY": "convert"}, 2, 0, 4),
     ],
 )
-def test_api_versions_offers_legacy_versions_only_if_conversion_is_on(
+def test_only_with_the_setting_the_old_versions_are_offered(
     setting: dict[str, str], version: int, produce: int, fetch: int
 ) -> None:
     play = Playbook(**setting)

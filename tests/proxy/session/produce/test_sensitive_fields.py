@@ -6,10 +6,10 @@ import pytest
 
 from sluicegate.config.files.yaml_source import read_yaml
 from sluicegate.config.loading import load
-from sluicegate.protocol.framing import build_frame
+from sluicegate.protocol.framing import frame_of
 from sluicegate.protocol.headers import build_request_header
-from sluicegate.proxy.session.produce.dependencies import InternalErrorAction
-from sluicegate.validation.from_keys import compile_file_policies
+from sluicegate.proxy.session.produce.dependencies import OnInternalError
+from sluicegate.validation.from_keys import file_policies_of
 from sluicegate.validation.previous_times import PreviousTimes
 from tests.proxy.session.playbook import NOW, Playbook, replace_produce_dependencies
 from tests.wire.batches import Rec, batch
@@ -28,21 +28,21 @@ def session_with_masking(**changes: Any) -> Playbook:
     play = Playbook(
         change=lambda dependencies: replace_produce_dependencies(dependencies, now_ms=lambda: NOW, **changes)
     )
-    play.parts.rules.adopt(compile_file_policies(load(read_yaml(_FILE, "f"), {}).config))
+    play.parts.rules.adopt(file_policies_of(load(read_yaml(_FILE, "f"), {}).config))
     return play
 
 
-def send_sensitive_record(play: Playbook, client: str) -> None:
+def send(play: Playbook, client: str) -> None:
     body = produce_body(9, [topic_data("s", (0, batch([Rec(NOW, b"k", _SECRET)])))])
-    play.from_client(build_frame(build_request_header(0, 9, 7, client, 2), body))
+    play.from_client(frame_of(build_request_header(0, 9, 7, client, 2), body))
 
 
 @pytest.mark.parametrize("client", ["mirror", "other"])
 def test_sensitive_fields_are_masked_for_exempt_clients_too(client: str) -> None:
     play = session_with_masking()
 
-    send_sensitive_record(play, client)
-    play.loop.run_until(lambda: bool(play.broker.sent))
+    send(play, client)
+    play.loop.until(lambda: bool(play.broker.sent))
 
     assert b'{"mail": "***"}' in bytes(play.broker.sent)
     assert b"example.com" not in bytes(play.broker.sent)
@@ -64,10 +64,10 @@ class FailingValidation:
 
 
 @pytest.mark.internal_error
-def test_internal_error_closes_connection_despite_forward_setting_if_fields_masked() -> None:
-    play = session_with_masking(on_internal_error=InternalErrorAction.FORWARD, scheduler=FailingValidation())
+def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward() -> None:
+    play = session_with_masking(on_internal_error=OnInternalError.FORWARD, scheduler=FailingValidation())
 
-    send_sensitive_record(play, "other")
-    play.loop.run_until(lambda: play.client.aborted)
+    send(play, "other")
+    play.loop.until(lambda: play.client.aborted)
 
     assert not play.broker.sent

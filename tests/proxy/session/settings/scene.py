@@ -12,7 +12,7 @@ from sluicegate.protocol.errors import ErrorCode
 from sluicegate.protocol.headers import parse_request_header, response_body_at
 from sluicegate.protocol.messages.cluster import DESCRIBE_CONFIGS_REQUEST, DESCRIBE_CONFIGS_RESPONSE
 from sluicegate.protocol.messages.schema import MessageSchema, Value
-from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingRejection, SettingsChange, StoreFailure
+from sluicegate.proxy.session.topic_settings import Failures, Requester, SettingRefusal, SettingsChange, StoreFailure
 from tests.bounds.frames import sized_frame, sized_request
 from tests.proxy.session.playbook import Playbook, replace_produce_dependencies
 from tests.wire.topic_changes import SCHEMAS
@@ -31,7 +31,7 @@ class StoredSettings:
     """Topic settings in memory. A value `bad`, and a key that is not in KEYS, is refused.
 
     `failure` is why nothing can be stored, if it is set. `report_later` keeps the reports of `commit` in `reports`.
-    `are_settings_known` is false before the settings are read; then `waiting` has the reports of `await_settings`.
+    `are_known` is false before the settings are read; then `waiting` has the reports of `await_known`.
     """
 
     def __init__(self, settings: Mapping[str, Mapping[str, str]]) -> None:
@@ -42,24 +42,24 @@ class StoredSettings:
         self.failure: StoreFailure | None = None
         self.report_later = False
         self.reports: list[Callable[[], None]] = []
-        self.are_settings_known = True
+        self.are_known = True
         self.waiting: list[Callable[[], None]] = []
 
-    def await_settings(self, report: Callable[[], None]) -> None:
+    def await_known(self, report: Callable[[], None]) -> None:
         self.waiting.append(report)
 
     def settings_of(self, topic: str) -> Mapping[str, str]:
         return self.settings.get(topic, {})
 
-    def setting_keys_of(self, topic: str) -> Sequence[SettingKey]:
+    def keys_of(self, topic: str) -> Sequence[SettingKey]:
         return KEYS
 
-    def rejection(self, topic: str, values: Mapping[str, str]) -> SettingRejection | None:
+    def refusal(self, topic: str, values: Mapping[str, str]) -> SettingRefusal | None:
         assert threading.current_thread() is not threading.main_thread()
         self.refusals.append((topic, dict(values)))
         for name, value in values.items():
             if value == "bad" or name not in {key.name for key in KEYS}:
-                return SettingRejection(ErrorCode.INVALID_CONFIG, f"{name} of {topic} is bad")
+                return SettingRefusal(ErrorCode.INVALID_CONFIG, f"{name} of {topic} is bad")
         return None
 
     def commit(
@@ -74,7 +74,7 @@ class StoredSettings:
             report(failures)
 
 
-class SettingsSession:
+class Scene:
     """One session, whose client sends one request of an API and version at a time."""
 
     def __init__(
@@ -103,18 +103,18 @@ class SettingsSession:
         body = self.schema("Response").build(value, self.version)
         return sized_frame(struct.pack(">i", _CORRELATION_ID) + tags + body)
 
-    def send_and_read_broker_request(self, value: Value) -> Any:
+    def sends(self, value: Value) -> Any:
         """Send a request; return what the broker gets, as a value, or None if the client gets a response."""
-        self.send_frame_and_wait(self.frame(value))
-        return self.read_broker_request() if self.play.broker.sent else None
+        self.sends_frame(self.frame(value))
+        return self.brokers_request() if self.play.broker.sent else None
 
-    def send_frame_and_wait(self, frame: bytes) -> None:
+    def sends_frame(self, frame: bytes) -> None:
         """Send a frame, and wait until the broker or the client gets something."""
         self.play.from_client(frame)
         play = self.play
-        play.loop.run_until(lambda: bool(play.broker.sent or play.client.sent or play.client.closed))
+        play.loop.until(lambda: bool(play.broker.sent or play.client.sent or play.client.closed))
 
-    def read_broker_request(self) -> Value:
+    def brokers_request(self) -> Value:
         frame = bytes(self.play.broker.sent)
         (size,) = struct.unpack_from(">i", frame)
         assert size == len(frame) - 4
@@ -122,24 +122,24 @@ class SettingsSession:
         assert (header.correlation_id, header.client_id) == (_CORRELATION_ID, "terraform")
         return self.schema("Request").parse(frame[4 + header.body_at :], self.version)
 
-    def respond_to_validation(self, value: Value) -> Any:
+    def broker_validates(self, value: Value) -> Any:
         """Deliver the response to the first of two requests; return the second one, or None if there is none."""
         self.play.broker.sent.clear()
         self.play.from_broker(self.response_frame(value))
-        self.play.loop.run_until(lambda: bool(self.play.broker.sent or self.play.client.sent))
-        return self.read_broker_request() if self.play.broker.sent else None
+        self.play.loop.until(lambda: bool(self.play.broker.sent or self.play.client.sent))
+        return self.brokers_request() if self.play.broker.sent else None
 
-    def respond_and_read_client_response(self, value: Value) -> Value:
+    def broker_responds(self, value: Value) -> Value:
         """Deliver the broker's response; return the client's as a value."""
-        self.send_from_broker_and_wait(self.response_frame(value))
-        return self.read_client_response()
+        self.broker_sends(self.response_frame(value))
+        return self.clients_response()
 
-    def send_from_broker_and_wait(self, frame: bytes) -> None:
+    def broker_sends(self, frame: bytes) -> None:
         """Deliver a frame of the broker, and wait until the client gets something."""
         self.play.from_broker(frame)
-        self.play.loop.run_until(lambda: bool(self.play.client.sent or self.play.client.is_closing()))
+        self.play.loop.until(lambda: bool(self.play.client.sent or self.play.client.is_closing()))
 
-    def read_client_response(self) -> Value:
+    def clients_response(self) -> Value:
         frame = bytes(self.play.client.sent)
         size, correlation_id = struct.unpack_from(">ii", frame)
         assert (size, correlation_id) == (len(frame) - 4, _CORRELATION_ID)

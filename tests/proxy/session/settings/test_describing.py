@@ -7,7 +7,7 @@ import pytest
 from sluicegate.config.setting_keys import SETTING_KEYS
 from sluicegate.protocol.api import ApiKey
 from tests.proxy.session.playbook import Playbook
-from tests.proxy.session.settings.scene import CLIENTS, MODE, OWNER, SettingsSession
+from tests.proxy.session.settings.scene import CLIENTS, MODE, OWNER, Scene
 
 DESCRIBE = ApiKey.DESCRIBE_CONFIGS
 VERSIONS = pytest.mark.parametrize("version", range(5))
@@ -32,7 +32,7 @@ RETENTION = {
 }
 
 
-def topic_description(name: str, code: int = 0, kind: int = TOPIC) -> dict[str, Any]:
+def described(name: str, code: int = 0, kind: int = TOPIC) -> dict[str, Any]:
     configs = [RETENTION] if code == 0 else []
     return {
         "error_code": code,
@@ -43,44 +43,42 @@ def topic_description(name: str, code: int = 0, kind: int = TOPIC) -> dict[str, 
     }
 
 
-def describe_response(*results: dict[str, Any]) -> dict[str, Any]:
+def responses(*results: dict[str, Any]) -> dict[str, Any]:
     return {"throttle_time_ms": 3, "results": list(results)}
 
 
-def sluicegate_settings_in(result: dict[str, Any]) -> list[tuple[str, str | None]]:
+def ours_in(result: dict[str, Any]) -> list[tuple[str, str | None]]:
     return [(each["name"], each["value"]) for each in result["configs"] if each["name"].startswith("sluicegate.")]
 
 
 @VERSIONS
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_description_of_topics_without_settings_is_forwarded_unchanged(version: int, has_fast_path: bool) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "observe"}}, has_fast_path)
+def test_topics_without_settings_pass_as_they_came(version: int, has_fast_path: bool) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "observe"}}, has_fast_path)
     frame = scene.frame(description(("other", None), ("payments", [MODE])))
 
-    scene.send_frame_and_wait(frame)
+    scene.sends_frame(frame)
     assert scene.play.broker.sent == frame
-    response = scene.response_frame(describe_response(topic_description("other"), topic_description("payments")))
-    scene.send_from_broker_and_wait(response)
+    response = scene.response_frame(responses(described("other"), described("payments")))
+    scene.broker_sends(response)
 
     assert scene.play.client.sent == response
 
 
 @VERSIONS
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_settings_are_added_to_the_broker_description(version: int, has_fast_path: bool) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {OWNER: "team", MODE: "mark"}}, has_fast_path)
+def test_settings_are_added_to_what_the_broker_describes(version: int, has_fast_path: bool) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {OWNER: "team", MODE: "mark"}}, has_fast_path)
     frame = scene.frame(description(("orders", None), ("other", []), synonyms=True, docs=True))
 
-    scene.send_frame_and_wait(frame)
+    scene.sends_frame(frame)
     assert scene.play.broker.sent == frame
-    response = scene.respond_and_read_client_response(
-        describe_response(topic_description("orders"), topic_description("other"))
-    )
+    response = scene.broker_responds(responses(described("orders"), described("other")))
 
     orders, other = response["results"]
     assert response["throttle_time_ms"] == 3
     assert [each["name"] for each in orders["configs"]] == ["retention.ms", OWNER, MODE, CLIENTS]
-    assert sluicegate_settings_in(other) == []
+    assert ours_in(other) == []
     _, owner, _, clients = orders["configs"]
     assert (owner["value"], clients["value"]) == ("team", None)
     assert {each[flag] for each in (owner, clients) for flag in ("read_only", "is_sensitive")} == {False}
@@ -97,11 +95,11 @@ def test_settings_are_added_to_the_broker_description(version: int, has_fast_pat
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_synonyms_and_documentation_are_only_added_on_request(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}})
-    scene.send_and_read_broker_request(description(("orders", None)))
+def test_synonyms_and_documentation_are_only_added_if_asked_for(version: int) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
+    scene.sends(description(("orders", None)))
 
-    response = scene.respond_and_read_client_response(describe_response(topic_description("orders")))
+    response = scene.broker_responds(responses(described("orders")))
 
     for each in response["results"][0]["configs"]:
         assert (each["synonyms"], each.get("documentation")) == ([], None)
@@ -119,68 +117,64 @@ NAMES: list[tuple[list[str] | None, list[tuple[str, str | None]]]] = [
 
 @VERSIONS
 @pytest.mark.parametrize(("names", "expected"), NAMES)
-def test_only_requested_settings_are_added(
+def test_only_the_settings_that_are_asked_for_are_added(
     version: int, names: list[str] | None, expected: list[tuple[str, str | None]]
 ) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}})
-    scene.send_and_read_broker_request(description(("orders", names)))
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
+    scene.sends(description(("orders", names)))
 
-    response = scene.respond_and_read_client_response(describe_response(topic_description("orders")))
+    response = scene.broker_responds(responses(described("orders")))
 
-    assert sluicegate_settings_in(response["results"][0]) == expected
-
-
-@VERSIONS
-def test_each_duplicate_of_a_topic_gets_its_requested_settings(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}})
-    scene.send_and_read_broker_request(description(("orders", [OWNER]), ("orders", [MODE])))
-
-    response = scene.respond_and_read_client_response(
-        describe_response(topic_description("orders"), topic_description("orders"))
-    )
-
-    assert [sluicegate_settings_in(each) for each in response["results"]] == [[(OWNER, None)], [(MODE, "mark")]]
+    assert ours_in(response["results"][0]) == expected
 
 
 @VERSIONS
-def test_no_settings_are_added_to_errors_or_other_resource_types(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}, "1": {MODE: "mark"}})
+def test_each_mention_of_a_topic_has_the_settings_that_it_asks_for(version: int) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
+    scene.sends(description(("orders", [OWNER]), ("orders", [MODE])))
+
+    response = scene.broker_responds(responses(described("orders"), described("orders")))
+
+    assert [ours_in(each) for each in response["results"]] == [[(OWNER, None)], [(MODE, "mark")]]
+
+
+@VERSIONS
+def test_nothing_is_added_to_an_error_or_to_another_resource(version: int) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}, "1": {MODE: "mark"}})
     value = description(("orders", None))
     value["resources"].append({"resource_type": 4, "resource_name": "1", "configuration_keys": None})
-    scene.send_frame_and_wait(scene.frame(value))
-    response = scene.response_frame(describe_response(topic_description("orders", 29), topic_description("1", kind=4)))
+    scene.sends_frame(scene.frame(value))
+    response = scene.response_frame(responses(described("orders", 29), described("1", kind=4)))
 
-    scene.send_from_broker_and_wait(response)
+    scene.broker_sends(response)
 
     assert scene.play.client.sent == response
 
 
 @VERSIONS
-def test_stored_setting_with_unknown_key_is_described(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {"sluicegate.of.later": "1"}})
-    scene.send_and_read_broker_request(description(("orders", ["sluicegate.of.later"])))
+def test_a_key_that_this_release_does_not_know_is_shown(version: int) -> None:
+    scene = Scene(DESCRIBE, version, {"orders": {"sluicegate.of.later": "1"}})
+    scene.sends(description(("orders", ["sluicegate.of.later"])))
 
-    response = scene.respond_and_read_client_response(describe_response(topic_description("orders")))
+    response = scene.broker_responds(responses(described("orders")))
 
-    assert sluicegate_settings_in(response["results"][0]) == [("sluicegate.of.later", "1")]
+    assert ours_in(response["results"][0]) == [("sluicegate.of.later", "1")]
 
 
 @VERSIONS
 def test_the_settings_of_many_topics_are_added(version: int) -> None:
     names = [f"t{number}" for number in range(2_000)]
-    scene = SettingsSession(DESCRIBE, version, {name: {MODE: "mark", OWNER: name} for name in names})
-    scene.send_frame_and_wait(scene.frame(description(*((name, None) for name in names))))
+    scene = Scene(DESCRIBE, version, {name: {MODE: "mark", OWNER: name} for name in names})
+    scene.sends_frame(scene.frame(description(*((name, None) for name in names))))
 
-    response = scene.respond_and_read_client_response(describe_response(*map(topic_description, names)))
+    response = scene.broker_responds(responses(*map(described, names)))
 
-    assert [sluicegate_settings_in(each)[:2] for each in response["results"]] == [
-        [(MODE, "mark"), (OWNER, name)] for name in names
-    ]
+    assert [ours_in(each)[:2] for each in response["results"]] == [[(MODE, "mark"), (OWNER, name)] for name in names]
 
 
 @VERSIONS
 def test_a_malformed_request_closes_the_connection(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}})
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
     body = scene.frame(description(("orders", None)))[4:-4]
 
     scene.play.from_client(len(body).to_bytes(4, "big") + body)
@@ -192,11 +186,11 @@ def test_a_malformed_request_closes_the_connection(version: int) -> None:
 
 @VERSIONS
 def test_a_malformed_response_closes_both_connections(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version, {"orders": {MODE: "mark"}})
-    scene.send_and_read_broker_request(description(("orders", None)))
-    body = scene.response_frame(describe_response(topic_description("orders")))[4:-5]
+    scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
+    scene.sends(description(("orders", None)))
+    body = scene.response_frame(responses(described("orders")))[4:-5]
 
-    scene.send_from_broker_and_wait(len(body).to_bytes(4, "big") + body)
+    scene.broker_sends(len(body).to_bytes(4, "big") + body)
 
     assert scene.play.client.is_closing()
     assert scene.play.broker.is_closing()
@@ -204,8 +198,8 @@ def test_a_malformed_response_closes_both_connections(version: int) -> None:
 
 
 @VERSIONS
-def test_describe_request_is_forwarded_unparsed_without_topic_policies(version: int) -> None:
-    scene = SettingsSession(DESCRIBE, version)
+def test_a_request_passes_unread_if_no_policy_is_a_topic_setting(version: int) -> None:
+    scene = Scene(DESCRIBE, version)
     frame = scene.frame(description(("orders", [MODE])))
 
     for play in (Playbook(), Playbook(SLUICEGATE__STATE__TOPIC="state")):

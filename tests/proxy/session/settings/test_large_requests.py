@@ -9,111 +9,100 @@ import pytest
 
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import MOST_READ
-from tests.proxy.session.settings.scene import MODE, OWNER, SettingsSession
-from tests.proxy.session.settings.test_altering import (
-    SET,
-    alteration_request,
-    alteration_results,
-    resource_alteration,
-    response_errors,
-)
-from tests.proxy.session.settings.test_describing import (
-    describe_response,
-    description,
-    sluicegate_settings_in,
-    topic_description,
-)
+from tests.proxy.session.settings.scene import MODE, OWNER, Scene
+from tests.proxy.session.settings.test_altering import SET, alteration, errors_in, resource, results
+from tests.proxy.session.settings.test_describing import described, description, ours_in, responses
 
 LOOP_SECONDS = 0.1
 MIB = 1 << 20
 
 
 @contextmanager
-def limit_event_loop_cpu_time() -> Iterator[None]:
+def cheap_for_the_loop() -> Iterator[None]:
     """Check the processor time of this thread, which runs the loop."""
     began = time.thread_time()
     yield
     assert time.thread_time() - began < LOOP_SECONDS
 
 
-def measure_peak_memory(send_and_respond: Callable[[], None]) -> int:
+def grows_by(step: Callable[[], None]) -> int:
     """Return by how many bytes the memory grows meanwhile."""
     tracemalloc.start()
     try:
-        send_and_respond()
+        step()
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-def alteration_frame_with_topics(topics: int) -> bytes:
+def alteration_of(topics: int) -> bytes:
     """Return a request with a setting for each topic, one of them of sluicegate."""
-    many = [resource_alteration(f"t{number}", ("retention.ms", SET, "1")) for number in range(topics - 1)]
-    scene = SettingsSession(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
-    return scene.frame(alteration_request(*many, resource_alteration("a", (MODE, SET, "observe"))))
+    many = [resource(f"t{number}", ("retention.ms", SET, "1")) for number in range(topics - 1)]
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+    return scene.frame(alteration(*many, resource("a", (MODE, SET, "observe"))))
 
 
 @pytest.mark.long
-def test_hundred_thousand_resources_take_little_event_loop_time() -> None:
-    frame = alteration_frame_with_topics(99_999)  # with the same number of settings
-    scene = SettingsSession(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+def test_a_hundred_thousand_resources_cost_the_loop_little() -> None:
+    frame = alteration_of(99_999)  # with the same number of settings
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
 
-    with limit_event_loop_cpu_time():
-        scene.send_frame_and_wait(frame)
+    with cheap_for_the_loop():
+        scene.sends_frame(frame)
 
-    assert {code for _, code, _ in response_errors(scene.read_client_response())} == {42}
+    assert {code for _, code, _ in errors_in(scene.clients_response())} == {42}
 
 
-def test_oversized_request_takes_little_memory() -> None:
-    frame = alteration_frame_with_topics(MOST_READ // 2 + 1)  # the measurement makes the work many times slower
-    scene = SettingsSession(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+def test_resources_that_are_too_many_take_little_memory() -> None:
+    frame = alteration_of(MOST_READ // 2 + 1)  # the measurement makes the work many times slower
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
 
-    grown = measure_peak_memory(lambda: scene.send_frame_and_wait(frame))
+    grown = grows_by(lambda: scene.sends_frame(frame))
 
     assert grown < 4 * (len(frame) + len(scene.play.client.sent)) + 8 * MIB
 
 
 @pytest.mark.long
-def test_largest_accepted_request_takes_little_event_loop_time() -> None:
-    many = [resource_alteration(f"t{number}", (MODE, SET, "observe")) for number in range(MOST_READ // 2)]
-    scene = SettingsSession(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
-    frame = scene.frame(alteration_request(*many))
-    response = scene.response_frame(alteration_results(*((each["resource_name"], 0, None) for each in many)))
+def test_the_largest_request_that_is_read_costs_the_loop_little() -> None:
+    many = [resource(f"t{number}", (MODE, SET, "observe")) for number in range(MOST_READ // 2)]
+    scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
+    frame = scene.frame(alteration(*many))
+    response = scene.response_frame(results(*((each["resource_name"], 0, None) for each in many)))
 
-    with limit_event_loop_cpu_time():
-        scene.send_frame_and_wait(frame)
-        scene.send_from_broker_and_wait(response)
+    with cheap_for_the_loop():
+        scene.sends_frame(frame)
+        scene.broker_sends(response)
 
-    assert {code for _, code, _ in response_errors(scene.read_client_response())} == {0}
+    assert {code for _, code, _ in errors_in(scene.clients_response())} == {0}
     assert len(scene.stored.commits) == MOST_READ // 2
 
 
-def description_with_topics(topics: int) -> tuple[SettingsSession, bytes, bytes]:
+def describe(topics: int) -> tuple[Scene, bytes, bytes]:
     """Return a session, a request to describe topics with settings, and the broker's response."""
     names = [f"topic-{number}" for number in range(topics)]
-    scene = SettingsSession(ApiKey.DESCRIBE_CONFIGS, 4, {name: {MODE: "mark", OWNER: "o" * 1_000} for name in names})
+    scene = Scene(ApiKey.DESCRIBE_CONFIGS, 4, {name: {MODE: "mark", OWNER: "o" * 1_000} for name in names})
     frame = scene.frame(description(*((name, None) for name in names)))
-    return scene, frame, scene.response_frame(describe_response(*map(topic_description, names)))
+    return scene, frame, scene.response_frame(responses(*map(described, names)))
 
 
 @pytest.mark.long
-def test_describing_ten_thousand_topics_takes_little_event_loop_time() -> None:
-    scene, frame, response = description_with_topics(10_000)
+def test_ten_thousand_described_topics_cost_the_loop_little() -> None:
+    scene, frame, response = describe(10_000)
 
-    with limit_event_loop_cpu_time():
-        scene.send_frame_and_wait(frame)
-        scene.send_from_broker_and_wait(response)
+    with cheap_for_the_loop():
+        scene.sends_frame(frame)
+        scene.broker_sends(response)
 
-    assert sluicegate_settings_in(scene.read_client_response()["results"][-1])[0] == (MODE, "mark")
+    assert ours_in(scene.clients_response()["results"][-1])[0] == (MODE, "mark")
 
 
-def test_describing_topics_takes_little_memory() -> None:
-    scene, frame, response = description_with_topics(1_000)  # the measurement makes the work many times slower
+def test_described_topics_take_little_memory() -> None:
+    scene, frame, response = describe(1_000)  # the measurement makes the work many times slower
 
-    def send_and_respond() -> None:
-        scene.send_frame_and_wait(frame)
-        scene.send_from_broker_and_wait(response)
+    def step() -> None:
+        scene.sends_frame(frame)
+        scene.broker_sends(response)
 
-    grown = measure_peak_memory(send_and_respond)
+    grown = grows_by(step)
     on_the_wire = len(frame) + len(response) + len(scene.play.client.sent)
     assert grown < 4 * on_the_wire + 8 * MIB

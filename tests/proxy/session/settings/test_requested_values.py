@@ -5,12 +5,7 @@ import pytest
 from sluicegate.protocol.api import ApiKey
 from sluicegate.protocol.change_requests import RequestedSetting
 from sluicegate.protocol.change_responses import ChangeError
-from sluicegate.proxy.session.settings.requested_values import (
-    ItemRejection,
-    PrecedingChecks,
-    RequestedValues,
-    requested_values,
-)
+from sluicegate.proxy.session.settings.requested_values import After, Refusal, RequestedValues, requested_values
 from tests.proxy.session.settings.scene import CLIENTS
 
 APPEND, SUBTRACT = 2, 3
@@ -27,9 +22,7 @@ LISTS: list[tuple[str, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("current", "operation", "value", "expected"), LISTS)
-def test_appending_and_subtracting_gives_the_same_list_as_a_broker(
-    current: str, operation: int, value: str, expected: str
-) -> None:
+def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, value: str, expected: str) -> None:
     asked = RequestedSetting(CLIENTS, operation, value, 0, 0)
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
@@ -38,10 +31,10 @@ def test_appending_and_subtracting_gives_the_same_list_as_a_broker(
     assert found == (RequestedValues({CLIENTS: expected}) if expected else RequestedValues({}, frozenset({CLIENTS})))
 
 
-def test_list_too_long_for_a_response_is_rejected() -> None:
+def test_a_list_grows_to_what_a_response_can_have() -> None:
     asked = RequestedSetting(CLIENTS, APPEND, "b" * 20_000, 0, 0)
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: "a" * 20_000})
 
     error = ChangeError(40, f"The value of {CLIENTS} would have more than 32767 bytes.")
-    assert found == ItemRejection(error, PrecedingChecks.ALL_CHECKS)
+    assert found == Refusal(error, After.ALL_CHECKS)

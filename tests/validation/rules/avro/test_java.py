@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.rule import StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from tests.oracle.java_schemas import AvroInJava, read_avro_schemas_in_java
+from tests.oracle.java_schemas import AvroInJava, avro_in_java
 
 
 def avro_field(kind: Any, **more: Any) -> dict[str, Any]:
@@ -116,16 +116,18 @@ ROWS: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def java_results() -> dict[str, AvroInJava]:
-    return dict(zip(ROWS, read_avro_schemas_in_java(ROWS.values()), strict=True))
+def java_results_of_rows() -> dict[str, AvroInJava]:
+    return dict(zip(ROWS, avro_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_accepts_avro_schemas_and_data_that_java_accepts(row: str, java_results: dict[str, AvroInJava]) -> None:
-    java = java_results[row]
+def test_a_schema_that_java_reads_is_usable_and_accepts_what_java_writes(
+    row: str, java_results_of_rows: dict[str, AvroInJava]
+) -> None:
+    java = java_results_of_rows[row]
 
     assert java.error is None
-    content = compile_avro_content(ROWS[row])
+    content = avro_content(ROWS[row])
     assert content.record_name(b"") in (java.name, None)
     assert [content.fault(datum, StepBudget()) for datum in java.data] == [None] * len(java.data)
 
@@ -162,14 +164,14 @@ class RandomSchema:
         return named | {"type": "record", "fields": fields}
 
 
-def test_accepts_random_avro_schemas_that_java_accepts() -> None:
+def test_random_avro_schemas_that_java_reads_are_usable() -> None:
     drawn = [json.dumps(RandomSchema(seed).schema()) for seed in range(3_000)]
     used = 0
 
-    for text, java in zip(drawn, read_avro_schemas_in_java(drawn), strict=True):
+    for text, java in zip(drawn, avro_in_java(drawn), strict=True):
         if java.error is not None:
             continue
-        content = compile_avro_content(text)
+        content = avro_content(text)
         used += 1
         assert content.record_name(b"") in (java.name, None), text
         for datum in java.data:
@@ -193,9 +195,9 @@ def test_accepts_random_avro_schemas_that_java_accepts() -> None:
         ({"type": "record", "fields": []}, "has no name"),
     ],
 )
-def test_rejects_avro_schemas_that_java_rejects_with_the_reason(schema: Any, words: str) -> None:
-    (java,) = read_avro_schemas_in_java([json.dumps(schema)])
+def test_a_schema_that_java_rejects_too_is_unusable_with_its_reason(schema: Any, words: str) -> None:
+    (java,) = avro_in_java([json.dumps(schema)])
 
     assert java.error is not None
     with pytest.raises(SchemaUnusable, match=words):
-        compile_avro_content(json.dumps(schema))
+        avro_content(json.dumps(schema))

@@ -16,10 +16,10 @@ from fastavro.utils import generate_many
 
 from sluicegate.protocol.records.scan import is_compiled
 from sluicegate.validation.rules.avro import datum as avro_datum
-from sluicegate.validation.rules.avro.plan import compile_plan
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="steps are those of compiled code")
 
@@ -38,7 +38,7 @@ ORDER = {
 }
 
 
-def exponentially_growing_schema(depth: int, last: Any = "null") -> dict[str, Any]:
+def doubling_schema(depth: int, last: Any = "null") -> dict[str, Any]:
     """Return a record schema that contains the next one twice, `depth` levels deep."""
     schema: dict[str, Any] = {"type": "record", "name": "R0", "fields": [{"name": "a", "type": last}]}
     for i in range(1, depth):
@@ -47,48 +47,48 @@ def exponentially_growing_schema(depth: int, last: Any = "null") -> dict[str, An
     return schema
 
 
-def validation_steps(schema: Any, data: bytes) -> int:
-    return count_evaluation_steps(compile_avro_content(json.dumps(schema)).fault, data)
+def steps_of_schema(schema: Any, data: bytes) -> int:
+    return steps_of(avro_content(json.dumps(schema)).fault, data)
 
 
 @pytest.mark.parametrize(
     ("schema", "data"),
     [
-        (exponentially_growing_schema(28), b"\x00" * 5),
-        (exponentially_growing_schema(32), b""),
-        (["null", exponentially_growing_schema(28)], b"\x02"),
-        ({"type": "map", "values": exponentially_growing_schema(30)}, b"\x02\x02a\x00"),
-        (exponentially_growing_schema(28, {"type": "fixed", "name": "Nothing", "size": 0}), b""),
+        (doubling_schema(28), b"\x00" * 5),
+        (doubling_schema(32), b""),
+        (["null", doubling_schema(28)], b"\x02"),
+        ({"type": "map", "values": doubling_schema(30)}, b"\x02\x02a\x00"),
+        (doubling_schema(28, {"type": "fixed", "name": "Nothing", "size": 0}), b""),
         ({"type": "array", "items": ["null", NULLS]}, b"\xc0\x84\x3d" + b"\x02" * 500_000 + b"\x00"),
     ],
 )
-def test_avro_values_without_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
-    assert validation_steps(schema, data) > INLINE_STEPS
+def test_avro_values_of_no_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
+    assert steps_of_schema(schema, data) > INLINE_STEPS
 
 
-def test_infinitely_recursive_avro_record_has_unbounded_cost() -> None:
+def test_a_recursive_avro_record_without_a_base_has_no_cost_bound() -> None:
     schema = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}, {"name": "b", "type": "A"}]}
 
-    assert validation_steps(schema, b"") == UNBOUNDED
+    assert steps_of_schema(schema, b"") == UNBOUNDED
 
 
-def test_ordinary_avro_records_are_validated_inline_at_any_size() -> None:
-    content = compile_avro_content(json.dumps(ORDER))
+def test_ordinary_records_are_inline_whatever_their_size() -> None:
+    content = avro_content(json.dumps(ORDER))
 
-    assert count_evaluation_steps(content.fault, b"\0" * 100) < 500
-    assert count_evaluation_steps(content.fault, b"\0" * 700_000) <= INLINE_STEPS
+    assert steps_of(content.fault, b"\0" * 100) < 500
+    assert steps_of(content.fault, b"\0" * 700_000) <= INLINE_STEPS
     assert content.ordinary(0) is not None  # although one of its fields uses no bytes
-    assert compile_avro_content(json.dumps(exponentially_growing_schema(28))).ordinary(0) is None
+    assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
 
-def test_counting_avro_items_without_bytes_is_cheap() -> None:
-    content = compile_avro_content(json.dumps({"type": "array", "items": NULLS}))
+def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
+    content = avro_content(json.dumps({"type": "array", "items": NULLS}))
     began = thread_time()
 
     for _ in range(10_000):
         assert content.fault(b"\x90\x4e\x00", StepBudget()) is None  # 5,000 items
     assert thread_time() - began < 1
-    assert count_evaluation_steps(content.fault, b"\x90\x4e\x00") < INLINE_STEPS / 10
+    assert steps_of(content.fault, b"\x90\x4e\x00") < INLINE_STEPS / 10
 
 
 class RandomSchema:
@@ -133,36 +133,34 @@ class RandomSchema:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_avro_validation_stays_within_its_estimated_steps_and_values(seed: int) -> None:
+def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> None:
     drawn = RandomSchema(seed)
     random.seed(seed)  # the random numbers of fastavro
     for _ in range(10):
         drawn._records.clear()
         schema = drawn.record(0)
-        content = compile_avro_content(json.dumps(schema))
-        if count_evaluation_steps(content.fault, b"") > 1_000:
+        content = avro_content(json.dumps(schema))
+        if steps_of(content.fault, b"") > 1_000:
             continue  # fastavro would build the whole value
         for _ in range(5):
             data = drawn.random_data(fastavro.parse_schema(schema, {}))
             began = thread_time()
             content.fault(data, StepBudget())
-            assert (
-                thread_time() - began < count_evaluation_steps(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
-            ), (
+            assert thread_time() - began < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS, (
                 schema,
                 data[:200],
             )
-            assert count_values(schema, data) <= estimated_max_values(schema, data), (schema, data[:200])
+            assert values_in(schema, data) <= most_values(schema, data), (schema, data[:200])
 
 
-def estimated_max_values(schema: Any, data: bytes) -> float:
-    cost = compile_plan(schema).cost
+def most_values(schema: Any, data: bytes) -> float:
+    cost = plan_of(schema).cost
     return cost.fixed_values + cost.values_of_byte * len(data)
 
 
-def count_values(schema: Any, data: bytes) -> int:
+def values_in(schema: Any, data: bytes) -> int:
     """Return the number of values that a reader begins, by a separate walk over the plan (Avro's specification)."""
-    plan = compile_plan(schema)
+    plan = plan_of(schema)
     walk = ValueCountingWalk(plan.numbers, data)
     with suppress(IndexError, ValueError, RecursionError):
         walk.value(plan.root)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.validation.rules.avro.datum import MAX_DEPTH, MOST_EMPTY_ITEMS
-from sluicegate.validation.rules.avro.schema import compile_avro_content, compile_serialized_avro_content
+from sluicegate.validation.rules.avro.schema import avro_content, serialized_avro_content
 from sluicegate.validation.rules.rule import Side, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from sluicegate.validation.rules.schemas.schema_file import Envelope, RequireSchema
+from sluicegate.validation.rules.schemas.schema_file import Envelope, FollowsSchema
 from tests.validation.rules.records import record
 
 ORDER: dict[str, Any] = {
@@ -40,7 +40,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 LONGS, INTS = st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1)
 
 
-def order_records_strategy(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def order_strategy(before: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "id": LONGS,
@@ -60,9 +60,9 @@ def order_records_strategy(before: st.SearchStrategy[Any]) -> st.SearchStrategy[
     )
 
 
-ORDERS = order_records_strategy(st.none() | order_records_strategy(st.none()))
+ORDERS = order_strategy(st.none() | order_strategy(st.none()))
 PARSED = fastavro.parse_schema(ORDER)
-CONTENT = compile_avro_content(json.dumps(ORDER))
+CONTENT = avro_content(json.dumps(ORDER))
 
 
 def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
@@ -72,16 +72,16 @@ def encode_avro(datum: Any, schema: Any = PARSED) -> bytes:
 
 
 def fault(schema: Any, data: bytes) -> str | None:
-    return compile_avro_content(json.dumps(schema)).fault(data, StepBudget())
+    return avro_content(json.dumps(schema)).fault(data, StepBudget())
 
 
 @given(ORDERS)
-def test_accepts_data_written_by_fastavro(order: Any) -> None:
+def test_data_that_fastavro_writes_pass(order: Any) -> None:
     assert CONTENT.fault(encode_avro(order), StepBudget()) is None
 
 
 @given(ORDERS, st.data())
-def test_rejects_truncated_or_lengthened_avro_data(order: Any, data: st.DataObject) -> None:
+def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObject) -> None:
     datum = encode_avro(order)
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))], StepBudget()) is not None
@@ -91,7 +91,7 @@ def test_rejects_truncated_or_lengthened_avro_data(order: Any, data: st.DataObje
 
 @settings(max_examples=300)
 @given(ORDERS, st.data())
-def test_accepted_avro_data_is_read_completely_by_fastavro(order: Any, data: st.DataObject) -> None:
+def test_fastavro_reads_accepted_data_to_their_end(order: Any, data: st.DataObject) -> None:
     datum = bytearray(encode_avro(order))
     for _ in range(data.draw(st.integers(1, 3))):
         datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
@@ -141,7 +141,7 @@ LIST = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["
         (LIST, b"\x02" * 1_000_000, f"more than {MAX_DEPTH} levels deep"),
     ],
 )
-def test_rejects_bytes_that_are_no_avro_datum(schema: Any, data: bytes, said: str) -> None:
+def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: str) -> None:
     words = fault(schema, data)
 
     assert words is not None
@@ -161,11 +161,11 @@ def test_rejects_bytes_that_are_no_avro_datum(schema: Any, data: bytes, said: st
         ({"type": "string", "logicalType": "uuid"}, b"\x02a"),
     ],
 )
-def test_accepts_unusual_but_valid_avro(schema: Any, data: bytes) -> None:
+def test_unusual_but_valid_avro_is_accepted(schema: Any, data: bytes) -> None:
     assert fault(schema, data) is None
 
 
-def test_limits_avro_items_without_bytes_across_blocks_as_in_java() -> None:
+def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> None:
     most = b"\xee\xff\xff\xff\x0f"  # 2,147,483,639, in zig-zag
     nulls = {"type": "array", "items": "null"}
 
@@ -175,10 +175,10 @@ def test_limits_avro_items_without_bytes_across_blocks_as_in_java() -> None:
     assert MOST_EMPTY_ITEMS == 2_147_483_639
 
 
-def test_avro_violation_names_the_field_and_quotes_no_content() -> None:
+def test_the_violation_names_the_field_and_quotes_no_content() -> None:
     address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
     schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
-    words = RequireSchema(Side.VALUE, compile_avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
+    words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
 
     assert words == (
         "the value does not match its Avro schema: Address.zip cannot be read at byte 1: a string in it is not UTF-8; "
@@ -186,12 +186,12 @@ def test_avro_violation_names_the_field_and_quotes_no_content() -> None:
     )
 
 
-def test_avro_named_type_can_be_defined_in_a_referenced_schema() -> None:
+def test_a_named_type_may_be_defined_in_a_reference() -> None:
     street = {"type": "record", "name": "com.example.Street", "fields": [{"name": "name", "type": "string"}]}
     home = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "Street"}]}
     person = {"type": "record", "name": "com.example.Person", "fields": [{"name": "home", "type": "Home"}]}
 
-    content = compile_avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
+    content = avro_content(json.dumps(person), [json.dumps(street), json.dumps(home)])
 
     assert content.fault(b"\x02a", StepBudget()) is None
     assert content.fault(b"\x04a", StepBudget()) is not None
@@ -202,12 +202,12 @@ def test_avro_named_type_can_be_defined_in_a_referenced_schema() -> None:
     "text",
     ["{", '{"type": "record"}', '"strang"', '{"type":"record","name":"A","fields":[{"name":"b","type":"B"}]}', "7"],
 )
-def test_rejects_text_that_is_no_avro_schema(text: str) -> None:
+def test_text_that_is_no_schema_is_an_error(text: str) -> None:
     with pytest.raises(SchemaUnusable):
-        compile_avro_content(text)
+        avro_content(text)
 
 
-def test_exponentially_growing_avro_schema_is_compiled_quickly() -> None:
+def test_a_schema_that_doubles_at_each_level_is_compiled_in_time() -> None:
     fields = [
         {"name": f"f{i}", "type": {"type": "record", "name": f"R{i}", "fields": []}} if i == 0 else None
         for i in range(1)
@@ -217,13 +217,13 @@ def test_exponentially_growing_avro_schema_is_compiled_quickly() -> None:
         fields = [{"name": name, "type": f"R{i - 1}"} for name in ("a", "b")]
         schemas.append(json.dumps({"type": "record", "name": f"R{i}", "fields": fields}))
 
-    content = compile_avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
+    content = avro_content(json.dumps({"type": "array", "items": "R59"}), schemas)
 
     assert content.fault(b"\0", StepBudget()) is None
 
 
-def test_rule_with_envelope_rejects_value_without_the_envelope() -> None:
-    rule = RequireSchema(Side.KEY, compile_avro_content('"long"'), Envelope.CONFLUENT)
+def test_a_rule_with_an_envelope_requires_it() -> None:
+    rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
 
     assert rule.fault(record(key=b"\0\0\0\0\x07\x02")) is None
     assert rule.fault(record(key=None)) is None
@@ -237,9 +237,9 @@ def test_rule_with_envelope_rejects_value_without_the_envelope() -> None:
 @pytest.mark.parametrize("data", [b"hello", b"\x0ahello", b""])
 @pytest.mark.parametrize("schema", ["bytes", {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}])
 def test_a_bytes_schema_accepts_any_bytes_after_the_id(schema: Any, data: bytes) -> None:
-    content = compile_serialized_avro_content(json.dumps(schema))
+    content = serialized_avro_content(json.dumps(schema))
 
-    assert RequireSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
+    assert FollowsSchema(Side.VALUE, content, Envelope.CONFLUENT).fault(record(b"\0\0\0\0\x0a" + data)) is None
     assert content.record_name(data) == "bytes"
-    assert compile_serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello", StepBudget()) is not None
-    assert (compile_avro_content(json.dumps(schema)).fault(data, StepBudget()) is None) == (data == b"\x0ahello")
+    assert serialized_avro_content(json.dumps(["null", schema])).fault(b"\x02hello", StepBudget()) is not None
+    assert (avro_content(json.dumps(schema)).fault(data, StepBudget()) is None) == (data == b"\x0ahello")

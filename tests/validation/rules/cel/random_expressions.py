@@ -19,7 +19,7 @@ _OF_ITEM = {
 _PATTERNS = ["a+", ".+@.+", "(a|b)*a(a|b){5}c", "a{50}", "[A-Z]{2}[0-9]{6}"]
 
 
-class RandomCelExpressionGenerator:
+class RandomExpressions:
     """Expressions of the same seed are the same."""
 
     def __init__(self, seed: int) -> None:

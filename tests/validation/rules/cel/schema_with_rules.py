@@ -11,10 +11,10 @@ import pytest
 
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.rule import Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.rules_inside_schemas import RequireRulesInsideSchema
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.rules_inside_schemas import MeetsRulesInside
 from tests.registry.test_schema_registry import ScriptedRegistry
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
@@ -48,7 +48,7 @@ class SchemaWithRules:
         self.language = language
         self._rule_set = RuleSet([], list(transforms))
         if language == "PROTOBUF":
-            files = FileDescriptorSet.FromString(compile_descriptor_set("file.proto", PROTOBUF, {}))
+            files = FileDescriptorSet.FromString(descriptor_set_of("file.proto", PROTOBUF, {}))
             places = list(_protobuf_places(files.file[-1]))
             for at, given in rules.items():
                 options = places[at % len(places)].options
@@ -81,9 +81,7 @@ class SchemaWithRules:
             return JSONSerializer(self.text, client, conf=conf)
         return ProtobufSerializer(self.new, client, conf | {"use.deprecated.format": False})
 
-    def serialize_with_and_without_rules(
-        self, document: dict[str, Any], order: str = "AFTER_DOMAIN_RULES"
-    ) -> tuple[bytes, str]:
+    def written(self, document: dict[str, Any], order: str = "AFTER_DOMAIN_RULES") -> tuple[bytes, str]:
         """Return what the serializer writes without the rules, and why it does not with them; empty if it does."""
         given = {name: each for name, each in document.items() if each is not None or self.language != "PROTOBUF"}
         value = ParseDict(given, self.new()) if self.language == "PROTOBUF" else given
@@ -94,15 +92,15 @@ class SchemaWithRules:
             return data, str(error)
         return data, ""
 
-    def rule(self, **more: Any) -> RequireRulesInsideSchema:
+    def rule(self, **more: Any) -> MeetsRulesInside:
         """Return our rule. `more`: what the registry has beside the schema."""
         http = ScriptedRegistry()
         found = {"schemaType": self.language, "schema": self.text, "references": []}
         if self._rule_set.domain_rules:
             found["ruleSet"] = self._rule_set.to_dict()
         http.answers["/schemas/ids/1"] = JsonResponse(200, found | more)
-        schemas = RequireRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
-        return RequireRulesInsideSchema(schemas, Side.VALUE, time_ns)
+        schemas = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
+        return MeetsRulesInside(schemas, Side.VALUE, time_ns)
 
 
 def _avro_places(schema: Any) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from tests.validation.rules.records import record
 
@@ -18,13 +18,13 @@ CASES: dict[str, list[list[str]]] = json.loads((Path(__file__).parent / "cel_con
 
 
 @pytest.mark.parametrize("section", CASES)
-def test_cel_conformance_cases_give_the_specified_results(section: str) -> None:
+def test_every_case_gives_what_the_specification_expects(section: str) -> None:
     assert [expression for expression, expected in CASES[section] if _outcome(expression) != expected] == []
 
 
 def _outcome(expression: str) -> str:
     try:
-        words = RequireTrueExpression(expression).fault(record(b"{}"))
+        words = IsTrue(expression).fault(record(b"{}"))
     except ExpressionUnusable:
         return "error"
     if words is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue
 from tests.validation.rules.records import record
 
 LACKS = "the record lacks a field that the expression reads"
@@ -44,11 +44,11 @@ OTHER = "the record has a value of a type or size that the expression cannot use
         ("value.n.all(x, x > 1)", {"n": 5}, f"{OTHER} (a loop over a value that is not a list or map: value.n)"),
     ],
 )
-def test_cel_evaluation_error_names_its_kind(expression: str, value: Any, text: str) -> None:
-    assert RequireTrueExpression(expression).fault(record(json.dumps(value).encode())) == f"{text}: {expression}"
+def test_an_error_of_an_evaluation_names_its_kind(expression: str, value: Any, text: str) -> None:
+    assert IsTrue(expression).fault(record(json.dumps(value).encode())) == f"{text}: {expression}"
 
 
-def test_cel_error_reports_that_the_value_is_not_json() -> None:
+def test_a_value_that_is_not_json_is_named() -> None:
     text = f"{OTHER} (a field of a value that is not an object); the value is not JSON: value.n > 1"
 
-    assert RequireTrueExpression("value.n > 1").fault(record(b"plain")) == text
+    assert IsTrue("value.n > 1").fault(record(b"plain")) == text

@@ -12,12 +12,12 @@ import pytest
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import INLINE_STEPS, SchemaError, Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
-from tests.registry.test_protobuf_serializers import file_descriptor_of, message_classes_of_proto
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from tests.registry.test_protobuf_serializers import classes_of, file_descriptor_of
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 
@@ -295,7 +295,7 @@ class _Case:
         rule = Rule(name="c", tags=tags, expr=expression, **(given | rest | more))
         self.rules = RuleSet(migration_rules=None, domain_rules=[rule])
         if language == "PROTOBUF":
-            self.new = message_classes_of_proto(PROTOBUF)("shop.Order")
+            self.new = classes_of(PROTOBUF)("shop.Order")
             self.text = b64encode(file_descriptor_of(PROTOBUF).SerializeToString()).decode()
         else:
             self.text = json.dumps(AVRO if language == "AVRO" else JSON)
@@ -317,7 +317,7 @@ class _Case:
         value = ParseDict(document, self.new()) if self.language == "PROTOBUF" else document
         return bytes(self._plain(deepcopy(value), CONTEXT))
 
-    def serialize_with_and_without_rules(self, document: dict[str, Any]) -> tuple[bytes, bool]:
+    def written(self, document: dict[str, Any]) -> tuple[bytes, bool]:
         """Return what the serializer writes without the rule, and whether it writes with the rule."""
         value = ParseDict(document, self.new()) if self.language == "PROTOBUF" else document
         data = self.data(document)
@@ -327,7 +327,7 @@ class _Case:
             return data, False
         return data, True
 
-    def rule(self) -> RequireRegistryConditions:
+    def rule(self) -> MeetsConditions:
         return _rule_over(Schema(self.text, self.language, [], METADATA, self.rules).to_dict())
 
 
@@ -350,7 +350,7 @@ def test_a_field_condition_agrees_with_confluents_serializer(
 
     found = []
     for change in changes:
-        data, is_written = case.serialize_with_and_without_rules(document | change)
+        data, is_written = case.written(document | change)
         words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
         found.append((change, is_written, words))
 
@@ -360,13 +360,13 @@ def test_a_field_condition_agrees_with_confluents_serializer(
 def test_an_empty_object_is_accepted_as_by_javas_client() -> None:
     """Python's client takes the truth of the whole value for that of the condition."""
     case = _Case("JSON", "true", None)
-    data, is_written = case.serialize_with_and_without_rules({})
+    data, is_written = case.written({})
 
     assert not is_written
     assert case.rule().fault(record(b"\0\0\0\0\1" + data[5:])) is None
 
 
-def test_field_condition_violation_names_the_field_but_not_its_value() -> None:
+def test_the_field_is_named_but_not_its_value() -> None:
     rule = _Case("JSON", "value.startsWith('o-')", ["ID"]).rule()
 
     words = str(rule.fault(record(b'\0\0\0\0\1{"id": "a secret"}')))
@@ -375,7 +375,7 @@ def test_field_condition_violation_names_the_field_but_not_its_value() -> None:
     assert "secret" not in words
 
 
-def test_fields_are_counted_before_their_conditions_are_evaluated() -> None:
+def test_fields_are_counted_before_they_are_evaluated() -> None:
     case = _Case("AVRO", "typeName == 'STRING' ; value != ''", None)
     rule = case.rule()
     counts = (1, 1_000, 100_000)
@@ -383,12 +383,12 @@ def test_fields_are_counted_before_their_conditions_are_evaluated() -> None:
     values = [record(b"\0\0\0\0\1" + data[5:]) for data in (small, large, huge)]
 
     assert rule.fault(values[0]) is None  # the first call compiles the rule
-    assert count_evaluation_steps(rule.fault, values[0]) <= INLINE_STEPS < count_evaluation_steps(rule.fault, values[1])
+    assert steps_of(rule.fault, values[0]) <= INLINE_STEPS < steps_of(rule.fault, values[1])
     assert rule.fault(values[1]) is None
     assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))
 
 
-def test_field_condition_on_a_circular_schema_is_too_costly() -> None:
+def test_a_circular_schema_is_too_costly() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$ref": "#/properties/a"}}}
     rule = {"name": "c", "kind": "CONDITION", "type": "CEL_FIELD", "mode": "WRITE", "expr": "true"}
     body = {"schemaType": "JSON", "schema": json.dumps(schema), "ruleSet": {"domainRules": [rule]}}
@@ -414,10 +414,8 @@ def test_an_unusable_field_condition_is_a_schema_error(rule: dict[str, Any], met
         _rule_over(body).fault(record(b"\0\0\0\0\1{}"))
 
 
-def _rule_over(body: dict[str, Any]) -> RequireRegistryConditions:
+def _rule_over(body: dict[str, Any]) -> MeetsConditions:
     http = ScriptedRegistry()
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
     registry = SchemaRegistry("main", http, 60, 30)
-    return RequireRegistryConditions(
-        RequireRegisteredSchema(Side.VALUE, registry, None, SubjectName.ANY), Side.VALUE, time_ns
-    )
+    return MeetsConditions(HasRegisteredSchema(Side.VALUE, registry, None, SubjectName.ANY), Side.VALUE, time_ns)

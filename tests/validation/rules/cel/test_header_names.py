@@ -2,7 +2,7 @@
 
 import pytest
 
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,5 @@ from sluicegate.validation.rules.cel.rule import RequireTrueExpression
         ("[headers].size() == 1", None),
     ],
 )
-def test_header_names_lists_only_constant_header_keys(expression: str, names: set[bytes] | None) -> None:
-    assert RequireTrueExpression(expression).header_names == names
+def test_only_constant_header_keys_are_listed(expression: str, names: set[bytes] | None) -> None:
+    assert IsTrue(expression).header_names == names

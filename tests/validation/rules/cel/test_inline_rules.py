@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from sluicegate.validation.rules.avro.schema import compile_avro_content
-from sluicegate.validation.rules.cel.fields import RequireFieldCondition
-from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, RequireInlineRules
-from sluicegate.validation.rules.cel.runtime import CompiledExpression, compile_cel_expression, field_environment
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.cel.fields import TrueOfFields
+from sluicegate.validation.rules.cel.inline_rules import InlinePrograms, MeetsInlineRules
+from sluicegate.validation.rules.cel.runtime import CompiledExpression, compiled, field_environment
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, Outage, SchemaError
 from sluicegate.validation.rules.schemas.conditions import SchemaCondition
 from sluicegate.validation.rules.schemas.content import ExpressionOfSchema
 from sluicegate.validation.rules.schemas.inline_rules import InlineRule, compiled_inline_rules
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
 
@@ -71,7 +71,7 @@ def _names(words: str, path: str, rule: str) -> bool:
     return words.startswith(f"{where} does not meet the rule {rule} ")
 
 
-def count_and_describe_verdict_differences(language: str, seed: int) -> tuple[int, list[str]]:
+def verdict_differences(language: str, seed: int) -> tuple[int, list[str]]:
     """Return how many values were validated with one generated schema, and where the verdicts differ."""
     made = random.Random(f"{language} {seed}")
     rules = {
@@ -85,7 +85,7 @@ def count_and_describe_verdict_differences(language: str, seed: int) -> tuple[in
     document, changes = DOCUMENTS[language]
     found = []
     for change in changes:
-        data, why = case.serialize_with_and_without_rules(document | change)
+        data, why = case.written(document | change)
         try:
             words = rule.fault(record(b"\0\0\0\0\1" + data[5:]))
         except SchemaError as error:  # it rejects by default
@@ -95,13 +95,13 @@ def count_and_describe_verdict_differences(language: str, seed: int) -> tuple[in
             each for each in _VIOLATION.findall(why) if not any(text in each[2] for text in _CANNOT_BE_EVALUATED)
         ]
         if (words is None) != (why == "") or (violations and words and not _names(words, *violations[0][:2])):
-            found.append(f"{rules} {change}: {why or 'serialize_with_and_without_rules'}, but {words}")
+            found.append(f"{rules} {change}: {why or 'written'}, but {words}")
     return len(changes), found
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
-def test_inline_rule_verdicts_equal_those_of_confluents_serializer(language: str) -> None:
-    found = [each for seed in range(8) for each in count_and_describe_verdict_differences(language, seed)[1]]
+def test_verdicts_are_those_of_confluents_serializer(language: str) -> None:
+    found = [each for seed in range(8) for each in verdict_differences(language, seed)[1]]
 
     assert found == []
 
@@ -112,17 +112,17 @@ def _record(*rules: dict[str, str], kind: Any = "long") -> str:
 
 
 def _fault(text: str, data: bytes, now: int = 0) -> str | None:
-    return compiled_inline_rules(compile_avro_content(text), (), lambda: now).fault(record(data))
+    return compiled_inline_rules(avro_content(text), (), lambda: now).fault(record(data))
 
 
-def test_cel_now_in_an_inline_rule_is_the_current_time() -> None:
+def test_now_in_a_rule_is_the_time_of_the_clock() -> None:
     text = _record({"name": "past", "expr": "timestamp(this) < now"})
 
     assert _fault(text, b"\x0a", now=6_000_000_000) is None
     assert "does not meet the rule past" in str(_fault(text, b"\x0a", now=5_000_000_000))
 
 
-def test_violation_shows_the_rule_doc_instead_of_text_computed_by_the_rule() -> None:
+def test_a_text_that_a_rule_gives_is_not_quoted_since_it_may_quote_the_record() -> None:
     text = _record({"name": "low", "expr": "this < 5 ? '' : 'too high: ' + string(this)", "doc": "below five"})
 
     assert _fault(text, b"\x0e") == "the field n does not meet the rule low inside its schema: below five"
@@ -137,7 +137,9 @@ def test_violation_shows_the_rule_doc_instead_of_text_computed_by_the_rule() -> 
         ({"name": "d", "expr": "1 + 1"}, "cannot be compiled: the expression returns int"),
     ],
 )
-def test_uncompilable_inline_rule_is_reported_only_for_records_it_applies_to(rule: dict[str, str], why: str) -> None:
+def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies_to(
+    rule: dict[str, str], why: str
+) -> None:
     """Confluent's client rejects a record that such a rule applies to, unless it knows the function, and no other."""
     fields = {"mail": {"confluent:rules": [rule]}, "n": {"confluent:rules": [{"name": "positive", "expr": "this > 0"}]}}
     case = SchemaWithRules("JSON", {}, text=json.dumps({"type": "object", "properties": fields}))
@@ -145,11 +147,11 @@ def test_uncompilable_inline_rule_is_reported_only_for_records_it_applies_to(rul
     rejected = "does not meet the rule positive"
 
     for document, fault in (({"n": 1}, None), ({"n": 0}, rejected), ({"mail": "a", "n": 0}, rejected)):
-        data, by_client = case.serialize_with_and_without_rules(document)
+        data, by_client = case.written(document)
         words = case.rule().fault(record(data))
         assert (fault is None) == (by_client == "") == (words is None)
         assert fault is None or fault in str(words)
-    data, by_client = case.serialize_with_and_without_rules({"mail": "a", "n": 1})
+    data, by_client = case.written({"mail": "a", "n": 1})
     assert by_client  # the text is not an address
     with pytest.raises(SchemaError, match=named):
         case.rule().fault(record(data))
@@ -160,7 +162,7 @@ ADDED_FUNCTIONS = [name for name in EXTRA_FUNCS if name[0] != "_" and name not i
 
 
 @pytest.mark.parametrize("name", ADDED_FUNCTIONS)
-def test_unavailable_function_of_confluents_client_is_reported(name: str) -> None:
+def test_a_function_of_confluents_client_is_named_as_not_available(name: str) -> None:
     expressions = (
         [f"{name}(this, this) == true"] if "." in name else [f"{name}(this) == true", f"this.{name}() == true"]
     )
@@ -172,36 +174,30 @@ def test_unavailable_function_of_confluents_client_is_reported(name: str) -> Non
 @pytest.mark.parametrize(
     "expression", ["timestamp(this, 3) < now", "timestamp.of(this) < now", "value > 0", "message.a"]
 )
-def test_undefined_name_in_an_inline_rule_is_explained(expression: str) -> None:
+def test_a_name_that_an_inline_rule_does_not_have_is_explained(expression: str) -> None:
     explained = "exists, but with other arguments|timestamp.of is not available|there are now, this$"
     with pytest.raises(SchemaError, match=explained):
         _fault(_record({"name": "r", "expr": expression}), b"\2")
 
 
 @pytest.mark.parametrize("other", ["null", "''", "0"])
-def test_inline_rule_can_compare_a_list_with_any_type(other: str) -> None:
+def test_a_list_can_be_compared_with_anything(other: str) -> None:
     """Confluent's client for Python cannot compare these. By CEL's specification the values differ."""
     text = _record({"name": "r", "expr": f"this != {other}"}, kind={"type": "array", "items": "int"})
 
     assert _fault(text, b"\0") is None
 
 
-def test_inline_rule_steps_grow_with_ruled_values_and_the_data_read() -> None:
+def test_steps_grow_with_the_values_that_have_rules_and_with_what_a_rule_reads() -> None:
     numbers = {"type": "array", "items": {"type": "object", "confluent:rules": [{"name": "r", "expr": "this.n > 0"}]}}
     each = compiled_inline_rules(json_schema_content(json.dumps(numbers)), (), lambda: 0)
     loop = {"type": "object", "confluent:rules": [{"name": "r", "expr": "this.n.all(x, this.n.exists(y, y == x))"}]}
     quadratic = compiled_inline_rules(json_schema_content(json.dumps(loop)), (), lambda: 0)
 
     few, many = (json.dumps([{"n": 1}] * count).encode() for count in (2, 20))
-    assert (
-        4 * count_evaluation_steps(each.fault, record(few))
-        < count_evaluation_steps(each.fault, record(many))
-        < INLINE_STEPS
-    )
-    assert count_evaluation_steps(each.fault, record(json.dumps([{"n": 1}] * 2_000).encode())) > INLINE_STEPS
-    assert (
-        count_evaluation_steps(quadratic.fault, record(json.dumps({"n": list(range(2_000))}).encode())) > INLINE_STEPS
-    )
+    assert 4 * steps_of(each.fault, record(few)) < steps_of(each.fault, record(many)) < INLINE_STEPS
+    assert steps_of(each.fault, record(json.dumps([{"n": 1}] * 2_000).encode())) > INLINE_STEPS
+    assert steps_of(quadratic.fault, record(json.dumps({"n": list(range(2_000))}).encode())) > INLINE_STEPS
 
 
 class _NoMemory:
@@ -209,8 +205,8 @@ class _NoMemory:
 
     pool = None
 
-    def compile_cel_expression(self, expression: str) -> CompiledExpression:
-        return compile_cel_expression(expression, field_environment())
+    def compiled(self, expression: str) -> CompiledExpression:
+        return compiled(expression, field_environment())
 
     def estimate_reading(self, _data: bytes) -> tuple[int, int, int]:
         return 0, 0, UNBOUNDED
@@ -222,12 +218,12 @@ class _NoMemory:
 @pytest.mark.parametrize(
     "expression",
     [
-        RequireInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
-        RequireFieldCondition(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory(), lambda: 0),
+        MeetsInlineRules(InlinePrograms([InlineRule("r", "true")]), _NoMemory(), lambda: 0),
+        TrueOfFields(SchemaCondition("c", "CEL_FIELD", "true"), _NoMemory(), lambda: 0),
     ],
     ids=["inline rules", "conditions on fields"],
 )
-def test_record_that_exhausts_memory_is_too_costly_in_the_rules_process(expression: ExpressionOfSchema) -> None:
+def test_a_record_that_takes_all_memory_is_too_costly_in_the_rules_process(expression: ExpressionOfSchema) -> None:
     """The rules process has its own limit; an outage there would make the producer send the record again for ever."""
     with pytest.raises(Outage) as raised:
         expression.fault(record(b"x"))

@@ -11,9 +11,9 @@ import pytest
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
 from sluicegate.validation.rules.rule import SchemaError, Side
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.registry_conditions import RequireRegistryConditions
-from sluicegate.validation.rules.schemas.rule_sets import parse_write_rules
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.registry_conditions import MeetsConditions
+from sluicegate.validation.rules.schemas.rule_sets import write_rules_in
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.records import record
 
@@ -109,12 +109,12 @@ def _serialized(language: str, rule: Rule, order: dict[str, Any], is_about_bytes
     return data, True
 
 
-def _rule(language: str, rules: RuleSet) -> RequireRegistryConditions:
+def _rule(language: str, rules: RuleSet) -> MeetsConditions:
     http = ScriptedRegistry()
     body = {"schemaType": language, "schema": AVRO if language == "AVRO" else JSON, "ruleSet": rules.to_dict()}
     http.answers["/schemas/ids/1"] = JsonResponse(200, json.loads(json.dumps(body)))
-    schemas = RequireRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
-    return RequireRegistryConditions(schemas, Side.VALUE, time_ns)
+    schemas = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", http, 60, 30), None, SubjectName.ANY)
+    return MeetsConditions(schemas, Side.VALUE, time_ns)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
@@ -167,10 +167,10 @@ def test_rules_that_no_serializer_enforces_do_not_apply(more: dict[str, Any], ap
     rule = _condition("false", **more)
 
     assert _serialized("JSON", rule, ORDERS[0])[1] is (not applies) or rule.kind is RuleKind.TRANSFORM
-    assert bool(parse_write_rules(_rule_set(rule).to_dict()).conditions) is applies
+    assert bool(write_rules_in(_rule_set(rule).to_dict()).conditions) is applies
 
 
-def test_condition_that_cannot_be_compiled_raises_a_schema_error() -> None:
+def test_a_condition_that_cannot_be_evaluated_is_no_verdict_on_the_record() -> None:
     for condition, why in (
         (_condition("message.id.isEmail()"), "its condition c cannot be compiled: .*isEmail"),
         (_condition("true", type="JSONATA"), "its condition c is written in JSONATA, which is not supported here"),

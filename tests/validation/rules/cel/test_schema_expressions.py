@@ -14,18 +14,18 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from sluicegate.proxy.registry.http import JsonResponse
 from sluicegate.proxy.registry.schema_registry import SchemaRegistry
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.avro.cel_values import AvroValues
-from sluicegate.validation.rules.avro.plan import compile_plan
-from sluicegate.validation.rules.avro.schema import compile_avro_content
+from sluicegate.validation.rules.avro.plan import plan_of
+from sluicegate.validation.rules.avro.schema import avro_content
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.cel.variables import NotOfSchema
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import SchemaError, Side
 from sluicegate.validation.rules.schemas.content import HasExpressions
-from sluicegate.validation.rules.schemas.registered_schema import RequireRegisteredSchema, SubjectName
-from sluicegate.validation.rules.schemas.schema_expression import RequireSchemaExpression
+from sluicegate.validation.rules.schemas.registered_schema import HasRegisteredSchema, SubjectName
+from sluicegate.validation.rules.schemas.schema_expression import TrueOfSchema
 from tests.registry.test_schema_registry import ScriptedRegistry
 from tests.validation.rules.avro.test_schema import ORDER
 from tests.validation.rules.records import record
@@ -83,7 +83,7 @@ message Sale {
 }
 enum State { NEW = 0; SENT = 1; }
 """
-_DESCRIPTORS = compile_descriptor_set("shop.proto", PROTO, {})
+_DESCRIPTORS = descriptor_set_of("shop.proto", PROTO, {})
 
 
 def avro_data(schema: dict[str, Any], value: Any) -> bytes:
@@ -106,9 +106,9 @@ def protobuf_message() -> bytes:
     return encoded
 
 
-def test_cel_avro_values_equal_those_read_by_fastavro() -> None:
-    values = AvroValues(compile_plan(ORDER))
-    values.compile_cel_expression("value != null")
+def test_avro_values_are_those_that_fastavro_reads() -> None:
+    values = AvroValues(plan_of(ORDER))
+    values.compiled("value != null")
 
     for order in generate_many(ORDER, 300):
         data = avro_data(ORDER, order)
@@ -131,8 +131,8 @@ def test_cel_avro_values_equal_those_read_by_fastavro() -> None:
         "type(value) == map && key == 'k' && topic == 'orders'",
     ],
 )
-def test_cel_expression_reads_avro_values_by_schema(expression: str) -> None:
-    rule = compile_avro_content(json.dumps(SALE)).expression(expression)
+def test_an_avro_record_has_the_values_of_its_schema(expression: str) -> None:
+    rule = avro_content(json.dumps(SALE)).expression(expression)
 
     assert rule.fault(record(avro_data(SALE, _SALE), b"k")) is None
 
@@ -147,7 +147,7 @@ def test_cel_expression_reads_avro_values_by_schema(expression: str) -> None:
         "type(value) == shop.Sale && value.lines[0] == shop.Sale.Line{sku: 'x', n: 2}",
     ],
 )
-def test_cel_expression_reads_protobuf_values_by_schema(expression: str) -> None:
+def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> None:
     for content, prefix in (
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), b""),
         (indexed_protobuf_content(_DESCRIPTORS), b"\0"),
@@ -165,9 +165,9 @@ def test_cel_expression_reads_protobuf_values_by_schema(expression: str) -> None
         ("value.id", "the expression returns string instead of true or false"),
     ],
 )
-def test_cel_expression_on_a_missing_schema_field_is_rejected_on_load(expression: str, why: str) -> None:
+def test_a_field_that_the_schema_lacks_is_an_error_before_any_record(expression: str, why: str) -> None:
     for content, package in (
-        (compile_avro_content(json.dumps(SALE)), ""),
+        (avro_content(json.dumps(SALE)), ""),
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), "shop."),
     ):
         with pytest.raises(ExpressionUnusable) as raised:
@@ -176,15 +176,15 @@ def test_cel_expression_on_a_missing_schema_field_is_rejected_on_load(expression
         assert why.format(nested) in str(raised.value)
 
 
-def _rule(expression: str) -> RequireSchemaExpression:
+def _rule(expression: str) -> TrueOfSchema:
     http = ScriptedRegistry()
     for schema_id, language, text in ((1, "AVRO", json.dumps(SALE)), (2, "PROTOBUF", PROTO), (3, "JSON", "{}")):
         http.answers[f"/schemas/ids/{schema_id}"] = JsonResponse(200, {"schemaType": language, "schema": text})
     schemas = SchemaRegistry("main", http, 60, 30)
-    return RequireSchemaExpression(expression, RequireRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
+    return TrueOfSchema(expression, HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
 
 
-def test_schema_id_selects_the_cel_type_of_a_record() -> None:
+def test_the_schema_id_of_a_record_selects_its_type() -> None:
     avro_value, protobuf_value = avro_data(SALE, _SALE), b"\0" + protobuf_message()
     rule = _rule("value.lines.size() > 1")
 
@@ -197,7 +197,7 @@ def test_schema_id_selects_the_cel_type_of_a_record() -> None:
         assert rule.fault(record(other)) is None
 
 
-def test_expression_that_does_not_fit_a_schema_raises_a_schema_error() -> None:
+def test_an_expression_that_does_not_fit_a_schema_is_no_verdict_on_the_record() -> None:
     for schema_id, data in ((1, avro_data(SALE, _SALE)), (2, b"\0" + protobuf_message())):
         with pytest.raises(SchemaError, match=rf"schema {schema_id} of registry main .*undefined field 'total'.*Sale'"):
             _rule("value.total > 1").fault(record(bytes((0, 0, 0, 0, schema_id)) + data))

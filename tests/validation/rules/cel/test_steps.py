@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from sluicegate.protocol.records.scan import is_compiled
-from sluicegate.validation.rules.cel.rule import RequireTrueExpression
+from sluicegate.validation.rules.cel.rule import IsTrue
 from sluicegate.validation.rules.cel.runtime import ExpressionUnusable
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, RuledRecord
-from tests.bounds.machine import machine_slowness_factor
-from tests.validation.rules.cel.random_expressions import RandomCelExpressionGenerator, random_value
+from tests.bounds.machine import slowness
+from tests.validation.rules.cel.random_expressions import RandomExpressions, random_value
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 LONG_NOTE = 100_000 if is_compiled() else 10_000  # interpreted code takes ten times as long to read a byte
 SECONDS_OF_STEP = 100e-9
@@ -23,11 +23,11 @@ TIMED_STEPS = 1_000_000
 ORDERS = {"orders": [{"paid": True, "amount": i + 1, "sku": f"sku-{i}"} for i in range(1500)]}
 
 
-def record_with_json_value(content: object) -> RuledRecord:
+def record_of_json(content: object) -> RuledRecord:
     return record(json.dumps(content, separators=(",", ":")).encode(), b"k", ((b"h", b"v"),))
 
 
-def cpu_seconds(rule: RequireTrueExpression, seen: RuledRecord, enough: float) -> float:
+def cpu_seconds(rule: IsTrue, seen: RuledRecord, enough: float) -> float:
     """Return the CPU time of a violation (s), the minimum of several runs, because other processes lengthen it."""
     least = float("inf")
     for _ in range(7):
@@ -65,24 +65,24 @@ def cpu_seconds(rule: RequireTrueExpression, seen: RuledRecord, enough: float) -
         ("size(value) > 0", "é" * 500_000),
     ],
 )
-def test_cel_expressions_take_no_longer_than_their_estimated_steps(expression: str, content: object) -> None:
-    rule = RequireTrueExpression(expression)
-    seen = record_with_json_value(content)
+def test_no_expression_takes_longer_than_its_steps(expression: str, content: object) -> None:
+    rule = IsTrue(expression)
+    seen = record_of_json(content)
 
-    bound = count_evaluation_steps(rule.fault, seen) * SECONDS_OF_STEP
+    bound = steps_of(rule.fault, seen) * SECONDS_OF_STEP
 
     assert cpu_seconds(rule, seen, bound) <= bound
 
 
-def test_random_cel_expressions_take_no_longer_than_their_estimated_steps() -> None:
+def test_random_expressions_over_random_values_take_no_longer_than_their_steps() -> None:
     timed = 0
     for seed in range(200):
         try:
-            rule = RequireTrueExpression(expression := RandomCelExpressionGenerator(seed).condition(1 + seed % 4))
+            rule = IsTrue(expression := RandomExpressions(seed).condition(1 + seed % 4))
         except ExpressionUnusable:  # for example a string in a list of numbers
             continue
         seen = record(random_value(seed), b"k" * (seed % 200), ((b"h", b"v" * (seed % 50)),))
-        steps = count_evaluation_steps(rule.fault, seen)
+        steps = steps_of(rule.fault, seen)
         if steps > TIMED_STEPS:
             continue
         timed += 1
@@ -103,10 +103,8 @@ def test_random_cel_expressions_take_no_longer_than_their_estimated_steps() -> N
         ("headers.h == 'v' && key.startsWith('k') && topic == 'orders'", {}),
     ],
 )
-def test_ordinary_cel_expressions_run_inline(expression: str, content: object) -> None:
-    assert (
-        count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value(content)) <= INLINE_STEPS
-    )
+def test_usual_expressions_run_inline(expression: str, content: object) -> None:
+    assert steps_of(IsTrue(expression).fault, record_of_json(content)) <= INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -120,45 +118,43 @@ def test_ordinary_cel_expressions_run_inline(expression: str, content: object) -
         ("[value].map(x, x + x)" + ".map(x, x + x)" * 20 + "[0] != ''", "a"),
     ],
 )
-def test_costly_cel_expressions_do_not_run_inline(expression: str, content: object) -> None:
-    assert (
-        count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value(content)) > INLINE_STEPS
-    )
+def test_costly_expressions_do_not_run_inline(expression: str, content: object) -> None:
+    assert steps_of(IsTrue(expression).fault, record_of_json(content)) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
     "expression",
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
-def test_cel_expressions_of_unknown_cost_have_unbounded_steps(expression: str) -> None:
-    assert count_evaluation_steps(RequireTrueExpression(expression).fault, record_with_json_value({})) == UNBOUNDED
+def test_expressions_of_unknown_cost_are_unbounded(expression: str) -> None:
+    assert steps_of(IsTrue(expression).fault, record_of_json({})) == UNBOUNDED
 
 
 def test_the_cost_of_an_expression_grows_with_the_record() -> None:
-    rule = RequireTrueExpression("value.all(i, headers.h.contains(i))")
+    rule = IsTrue("value.all(i, headers.h.contains(i))")
     found = [
-        count_evaluation_steps(rule.fault, record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))
+        steps_of(rule.fault, record(json.dumps(["ab"] * count).encode(), b"", ((b"h", b"x" * count),)))
         for count in (0, 1, 10, 100, 1000, 10_000)
     ]
 
     assert found == sorted(found)
 
 
-def test_exceeding_the_cel_iteration_budget_is_a_violation() -> None:
-    rule = RequireTrueExpression("value.all(i, i >= 0)")
+def test_the_runtimes_budget_of_items_is_a_verdict() -> None:
+    rule = IsTrue("value.all(i, i >= 0)")
 
-    assert rule.fault(record_with_json_value(list(range(9_999)))) is None
-    assert rule.fault(record_with_json_value(list(range(10_000)))) == (
+    assert rule.fault(record_of_json(list(range(9_999)))) is None
+    assert rule.fault(record_of_json(list(range(10_000)))) == (
         "too costly to validate: 10,000 items or more for the loops: value.all(i, i >= 0)"
     )
 
 
-def test_exhausted_memory_in_a_cel_expression_is_a_violation() -> None:
+def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
     script = (
         "import json, resource\n"
-        "from sluicegate.validation.rules.cel.rule import RequireTrueExpression\n"
+        "from sluicegate.validation.rules.cel.rule import IsTrue\n"
         "from tests.validation.rules.records import record\n"
-        "rule = RequireTrueExpression('value.filter(i, i >= 0).size() > 0')\n"
+        "rule = IsTrue('value.filter(i, i >= 0).size() > 0')\n"
         "seen = record(json.dumps(list(range(9000))).encode())\n"
         "resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))\n"
         "print(rule.fault(seen))\n"
@@ -173,17 +169,17 @@ def test_exhausted_memory_in_a_cel_expression_is_a_violation() -> None:
 
 
 @pytest.mark.parametrize("pattern", [".*a.{300}c", "(.*a.{20}){10}c", "a[ab]{90}c", "[ab]*a[ab]{200}c"])
-def test_regular_expression_with_many_states_is_costly(pattern: str) -> None:
+def test_a_pattern_that_keeps_many_states_is_costly(pattern: str) -> None:
     """RE2 builds a state for almost each byte. Regression: estimates of 10 ns for a byte allowed 400 ms without
     interruption.
     """
-    rule = RequireTrueExpression(f"value.a.matches('{pattern}')")
+    rule = IsTrue(f"value.a.matches('{pattern}')")
     size = 1
-    while count_evaluation_steps(rule.fault, _with_letters(2 * size)) <= INLINE_STEPS:
+    while steps_of(rule.fault, _with_letters(2 * size)) <= INLINE_STEPS:
         size *= 2
 
-    assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * machine_slowness_factor()
+    assert cpu_seconds(rule, _with_letters(size), 0.02) < 0.05 * slowness()
 
 
 def _with_letters(size: int) -> RuledRecord:
-    return record_with_json_value({"a": "".join(Random(size).choices("ab", k=size))})
+    return record_of_json({"a": "".join(Random(size).choices("ab", k=size))})

@@ -14,7 +14,7 @@ TYPES = ["string", "number", "object", "array", "integer", "null"]
 _REFERENCES = ["#/$defs/a", "#/$defs/b", "#/$defs/c", "#"]
 
 
-class RandomJsonGenerator:
+class RandomJson:
     """Draws schemas and values."""
 
     def __init__(self, seed: int) -> None:
@@ -76,10 +76,10 @@ class RandomJsonGenerator:
         def nested_schema() -> Any:
             return self._schema(depth + 1)
 
-        def schema_list_keyword(keyword: str) -> Callable[[], dict[str, Any]]:
+        def list_of_schemas(keyword: str) -> Callable[[], dict[str, Any]]:
             return lambda: {keyword: [nested_schema() for _ in range(draw.randint(1, 4))]}
 
-        def single_schema_keyword(keyword: str) -> Callable[[], dict[str, Any]]:
+        def one_schema(keyword: str) -> Callable[[], dict[str, Any]]:
             return lambda: {keyword: nested_schema()}
 
         return [
@@ -100,7 +100,7 @@ class RandomJsonGenerator:
             lambda: {"prefixItems": [nested_schema()], "contains": nested_schema(), "minContains": draw.randint(0, 3)},
             lambda: {"if": nested_schema(), "then": nested_schema(), "else": nested_schema()},
             lambda: {"dependentSchemas": {draw.choice(NAMES): nested_schema()}},
-            *map(schema_list_keyword, ("allOf", "anyOf", "oneOf")),
-            *map(single_schema_keyword, ("additionalProperties", "propertyNames", "items", "not")),
-            *map(single_schema_keyword, ("unevaluatedProperties", "unevaluatedItems")),
+            *map(list_of_schemas, ("allOf", "anyOf", "oneOf")),
+            *map(one_schema, ("additionalProperties", "propertyNames", "items", "not")),
+            *map(one_schema, ("unevaluatedProperties", "unevaluatedItems")),
         ]

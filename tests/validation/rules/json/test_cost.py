@@ -11,8 +11,8 @@ from sluicegate.validation.rules.json.cost import JsonSchemaCost
 from sluicegate.validation.rules.json.schema import JsonSchemaContent, json_schema_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from tests.validation.rules.json.random_json import RandomJsonGenerator
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.json.random_json import RandomJson
+from tests.validation.rules.steps import steps_of
 
 pytestmark = pytest.mark.skipif(not is_compiled(), reason="steps are those of compiled code")
 
@@ -53,17 +53,17 @@ AN_ORDER = {
 }
 
 
-def doubling_schema_chain(keyword: str, depth: int) -> dict[str, Any]:
+def doubling_chain(keyword: str, depth: int) -> dict[str, Any]:
     """Return a chain of schemas; each applies the next one twice."""
     defs = {f"d{i}": {keyword: [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(depth)}
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{depth}": {"type": "string"}}}
 
 
-def validation_steps(schema: Any, text: bytes) -> int:
+def steps_of_schema(schema: Any, text: bytes) -> int:
     return JsonSchemaCost(schema, {}).steps(text)
 
 
-def min_validation_seconds(content: JsonSchemaContent, text: bytes) -> float:
+def seconds_of(content: JsonSchemaContent, text: bytes) -> float:
     """Return the minimum duration of several runs (s), because other load only increases it."""
     return min(_once(content, text) for _ in range(3))
 
@@ -75,8 +75,8 @@ def _once(content: JsonSchemaContent, text: bytes) -> float:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_json_validation_and_explanation_stay_within_their_estimated_steps(seed: int) -> None:
-    drawn = RandomJsonGenerator(seed)
+def test_no_verdict_and_no_explanation_takes_longer_than_its_steps(seed: int) -> None:
+    drawn = RandomJson(seed)
     for _ in range(8):
         schema = drawn.schema()
         try:
@@ -85,10 +85,10 @@ def test_json_validation_and_explanation_stay_within_their_estimated_steps(seed:
             continue
         for _ in range(4):
             text = drawn.text()
-            bound = count_evaluation_steps(content.fault, text)
+            bound = steps_of(content.fault, text)
             if bound > 10 * INLINE_STEPS:
                 continue  # the value may take long
-            assert min_validation_seconds(content, text) < bound * _STEP_SECONDS + _SLACK_SECONDS, (schema, text[:1000])
+            assert seconds_of(content, text) < bound * _STEP_SECONDS + _SLACK_SECONDS, (schema, text[:1000])
             began = thread_time()
             content.description(text, StepBudget())
             assert thread_time() - began < _MOST_EXPLAINING_SECONDS, (schema, text[:1000])
@@ -97,10 +97,10 @@ def test_json_validation_and_explanation_stay_within_their_estimated_steps(seed:
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        (doubling_schema_chain("allOf", 20), b'"x"'),
-        (doubling_schema_chain("allOf", 24), b"7"),
-        (doubling_schema_chain("anyOf", 24), b"7"),
-        (doubling_schema_chain("oneOf", 1500), b"7"),
+        (doubling_chain("allOf", 20), b'"x"'),
+        (doubling_chain("allOf", 24), b"7"),
+        (doubling_chain("anyOf", 24), b"7"),
+        (doubling_chain("oneOf", 1500), b"7"),
         ({"uniqueItems": True}, json.dumps([i + 0.5 for i in range(300_000)]).encode()),
         ({"uniqueItems": True}, json.dumps([[[i * 1e-300] * 15] * 15 for i in range(100)]).encode()),
         (MIXED_5000, WRONG_WORDS),
@@ -113,8 +113,8 @@ def test_json_validation_and_explanation_stay_within_their_estimated_steps(seed:
         ({"not": {"const": 7}}, b"[" + b'{"a":1},' * 200_000 + b"1]"),
     ],
 )
-def test_costly_json_schema_is_not_applied_inline(schema: Any, text: bytes) -> None:
-    assert validation_steps(schema, text) > INLINE_STEPS
+def test_a_schema_that_may_take_long_is_not_applied_inline(schema: Any, text: bytes) -> None:
+    assert steps_of_schema(schema, text) > INLINE_STEPS
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_json_schemas_of_unknown_cost_are_unbounded(schema: Any, references: dic
         (VARIANTS_50, {f"p{i}": "x" for i in range(20)}),
         ({"properties": {"left": SELF, "right": SELF}}, {"left": {"right": {"left": {}}}}),
         ({"type": "object", "properties": {"next": {"anyOf": [{"type": "null"}, SELF]}}}, {"next": {"next": None}}),
-        (doubling_schema_chain("allOf", 8), "x"),
+        (doubling_chain("allOf", 8), "x"),
     ],
 )
-def test_cheap_json_schema_is_applied_inline(schema: Any, value: Any) -> None:
-    assert validation_steps(schema, json.dumps(value).encode()) <= INLINE_STEPS
+def test_a_cheap_schema_is_applied_inline(schema: Any, value: Any) -> None:
+    assert steps_of_schema(schema, json.dumps(value).encode()) <= INLINE_STEPS
 
 
 def test_the_cost_of_a_large_schema_is_calculated_in_time() -> None:
@@ -164,13 +164,13 @@ def test_the_cost_of_a_large_schema_is_calculated_in_time() -> None:
         assert cost.steps(b'{"p1": {"p2": 1}}') <= INLINE_STEPS
 
 
-def test_values_below_the_counted_depth_cost_as_the_most_expensive_level() -> None:
+def test_values_below_the_counted_depth_cost_the_most_expensive_level() -> None:
     pairs = {"properties": {"a": {"items": SELF, "uniqueItems": True}}}
     every_second = {"properties": {"a": {"properties": {"a": SELF}, "not": {"enum": [*range(1000), None]}}}}
     deep = b'{"a":' * 600 + b"1" + b"}" * 600
 
-    assert validation_steps(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
-    assert validation_steps(every_second, deep) > 300 * 100
+    assert steps_of_schema(pairs, b'{"a":[' * 400 + b"]}" * 400) > INLINE_STEPS
+    assert steps_of_schema(every_second, deep) > 300 * 100
 
 
 @pytest.mark.parametrize("schema", [WORDS_249, WORDS_5000, MIXED_5000])
@@ -185,7 +185,7 @@ def test_values_outside_of_a_long_enum_are_rejected_and_explained_in_time(schema
     assert explained is None or ("/0: enum" in explained and len(explained) < 400)
 
 
-def test_one_of_fifty_alternatives_is_rejected_and_explained_briefly_in_time() -> None:
+def test_a_choice_of_fifty_is_soon_rejected_and_not_explained_at_length() -> None:
     content = json_schema_content(json.dumps(VARIANTS_50))
     value = json.dumps({f"p{i}": "a wrong text" for i in range(20)}).encode()
     began = thread_time()
@@ -197,16 +197,16 @@ def test_one_of_fifty_alternatives_is_rejected_and_explained_briefly_in_time() -
     assert explained in (None, "does not match its JSON Schema: the root: oneOf")
 
 
-def test_long_integer_list_accepted_by_the_native_plan_is_inline() -> None:
+def test_a_long_list_of_integers_that_natively_follows_its_schema_is_inline() -> None:
     content = json_schema_content('{"type": "array", "items": {"type": "integer"}}')
     numbers = b"[" + b"1," * 1_500_000 + b"1]"
 
-    assert count_evaluation_steps(content.fault, numbers) <= INLINE_STEPS
-    assert count_evaluation_steps(content.fault, numbers[:-2] + b'"x"]') > INLINE_STEPS
+    assert steps_of(content.fault, numbers) <= INLINE_STEPS
+    assert steps_of(content.fault, numbers[:-2] + b'"x"]') > INLINE_STEPS
 
 
-def test_colliding_property_names_do_not_slow_down_validation() -> None:
-    def native_hash_slot(name: str) -> int:
+def test_names_made_to_collide_are_not_compared_one_by_one() -> None:
+    def hash_slot(name: str) -> int:
         value = 14695981039346656037
         for byte in name.encode():
             value = (value ^ byte) * 1099511628211 % 2**64
@@ -215,7 +215,7 @@ def test_colliding_property_names_do_not_slow_down_validation() -> None:
     names: list[str] = []
     number = 0
     while len(names) < 1100:
-        if native_hash_slot(f"n{number}") < 64:
+        if hash_slot(f"n{number}") < 64:
             names.append(f"n{number}")
         number += 1
     colliding = json_schema_content(json.dumps({"properties": {name: {"type": "integer"} for name in names}}))
@@ -226,10 +226,10 @@ def test_colliding_property_names_do_not_slow_down_validation() -> None:
     assert colliding.fault(b'{"n1": 1}', StepBudget()) is None
 
 
-def test_long_enum_is_checked_natively_in_constant_time() -> None:
+def test_a_long_list_of_words_is_found_natively_at_once() -> None:
     content = json_schema_content(json.dumps(WORDS_5000))
     few = json_schema_content(json.dumps({"items": {"enum": ["word-4999", "word-1"]}}))
     value = json.dumps(["word-4999"] * 50_000).encode()
 
     assert content.fault(value, StepBudget()) is None
-    assert min_validation_seconds(content, value) < 4 * min_validation_seconds(few, value) + _SLACK_SECONDS
+    assert seconds_of(content, value) < 4 * seconds_of(few, value) + _SLACK_SECONDS

@@ -11,8 +11,8 @@ from sluicegate.validation.rules.json.dialects import rust_pattern
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.rule import INLINE_STEPS, UNBOUNDED, StepBudget
 from sluicegate.validation.rules.schemas.content import SchemaUnusable
-from tests.oracle.java_schemas import validate_json_schemas_in_java
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.oracle.java_schemas import json_schemas_in_java
+from tests.validation.rules.steps import steps_of
 
 DRAFT_4, DRAFT_7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
 STRINGS = ["", "a", "ab", "abc", "abc\n", "abcd", "foobar", "bar", "Passw0rd", "passw0rd", "aa", "a-b", "x.y", "a b"]
@@ -92,20 +92,18 @@ ROWS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def java_results() -> dict[str, list[list[bool]]]:
-    return dict(zip(ROWS, validate_json_schemas_in_java(ROWS.values()), strict=True))
+def java_results_of_rows() -> dict[str, list[list[bool]]]:
+    return dict(zip(ROWS, json_schemas_in_java(ROWS.values()), strict=True))
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_json_schema_verdicts_equal_those_of_java_libraries(
-    row: str, java_results: dict[str, list[list[bool]]]
-) -> None:
+def test_verdicts_are_those_of_javas_libraries(row: str, java_results_of_rows: dict[str, list[list[bool]]]) -> None:
     schema, values = ROWS[row]
     content = json_schema_content(json.dumps(schema))
     ours = [content.fault(json.dumps(value).encode(), StepBudget()) is None for value in values]
 
-    assert java_results[row] != []
-    assert [ours] * len(java_results[row]) == java_results[row]
+    assert java_results_of_rows[row] != []
+    assert [ours] * len(java_results_of_rows[row]) == java_results_of_rows[row]
 
 
 # No Java library accepts these schemas; draft 4 defines the keywords.
@@ -124,15 +122,15 @@ def test_boolean_exclusive_limits_of_draft_4_apply_in_any_draft(schema: dict[str
     assert [content.fault(value, StepBudget()) is None for value in (b"3", b"4")] == [True, False]
 
 
-def test_only_patterns_that_may_backtrack_have_unbounded_steps() -> None:
+def test_a_pattern_that_may_backtrack_has_no_bound_of_steps_and_others_have() -> None:
     looking = json_schema_content('{"pattern": "^(?=a)"}')
     plain = json_schema_content('{"pattern": "^abc\\\\Z"}')
 
-    assert count_evaluation_steps(looking.fault, b'"a"') == UNBOUNDED
-    assert count_evaluation_steps(plain.fault, b'"a"') <= INLINE_STEPS
+    assert steps_of(looking.fault, b'"a"') == UNBOUNDED
+    assert steps_of(plain.fault, b'"a"') <= INLINE_STEPS
 
 
-def test_schema_without_declared_draft_uses_the_latest_draft() -> None:
+def test_a_schema_of_its_own_draft_is_not_translated() -> None:
     content = json_schema_content('{"prefixItems": [{"type": "string"}], "items": false, "required": ["a"]}')
 
     assert content.fault(b'["a"]', StepBudget()) is None
@@ -152,7 +150,7 @@ def test_schema_without_declared_draft_uses_the_latest_draft() -> None:
         (reduce(lambda inner, _: {"allOf": [inner]}, range(300), {}), "nested too deep"),
     ],
 )
-def test_rejects_json_schema_that_no_library_supports_with_the_reason(schema: Any, words: str) -> None:
+def test_a_schema_that_no_library_can_use_is_unusable_with_its_reason(schema: Any, words: str) -> None:
     with pytest.raises(SchemaUnusable, match=words):
         json_schema_content(json.dumps(schema))
 

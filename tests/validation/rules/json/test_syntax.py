@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.validation.rules.json.syntax import MOST_DEPTH, JsonSyntax
-from sluicegate.validation.rules.json.text import WELL_FORMED, first_json_fault
+from sluicegate.validation.rules.json.text import WELL_FORMED, fault_in
 from sluicegate.validation.rules.rule import INLINE_STEPS, Side
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 GOOD = [
     b"{}",
@@ -88,14 +88,14 @@ BAD = [
 
 
 @pytest.mark.parametrize("value", GOOD)
-def test_json_syntax_rule_accepts_valid_json(value: bytes) -> None:
+def test_valid_json_is_accepted(value: bytes) -> None:
     json.loads(value)  # Python's own reader accepts it too
 
     assert JsonSyntax(Side.VALUE).fault(record(value)) is None
 
 
 @pytest.mark.parametrize(("value", "said"), BAD)
-def test_rejects_invalid_json_with_the_error_position(value: bytes, said: str) -> None:
+def test_text_that_is_not_json_is_rejected_with_its_place(value: bytes, said: str) -> None:
     words = JsonSyntax(Side.VALUE).fault(record(value))
 
     assert words is not None
@@ -103,13 +103,13 @@ def test_rejects_invalid_json_with_the_error_position(value: bytes, said: str) -
     assert said in words
 
 
-def test_json_syntax_error_names_the_byte_and_quotes_no_content() -> None:
+def test_the_syntax_error_names_the_byte_and_quotes_nothing() -> None:
     words = JsonSyntax(Side.KEY).fault(record(key=b'{"secret" "word"}'))
 
     assert words == "the key is not JSON: a colon was expected (at byte 10)"
 
 
-def test_json_syntax_rule_accepts_null_value() -> None:
+def test_a_null_value_is_accepted() -> None:
     assert JsonSyntax(Side.VALUE).fault(record(None)) is None
 
 
@@ -136,14 +136,14 @@ def test_a_million_brackets_are_rejected_as_too_deep() -> None:
 @pytest.mark.parametrize(
     "value", [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"\\u0061":3}}]', b'{"\\ud800":1,"\\ud800":1}']
 )
-def test_rejects_duplicate_json_keys_if_configured(value: bytes) -> None:
+def test_duplicate_keys_are_rejected_on_request(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE).fault(record(value)) is None
     words = JsonSyntax(Side.VALUE, "reject").fault(record(value))
     assert words == "the value is JSON with a duplicate key in an object; write each key once"
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
-def test_accepts_json_objects_without_duplicate_keys(value: bytes) -> None:
+def test_objects_without_duplicate_keys_pass(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).fault(record(value)) is None
 
 
@@ -155,39 +155,33 @@ VALUES = st.recursive(
 
 # Eight million bytes of each item exceed the limit on reading costs.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
-def test_duplicate_key_check_of_large_json_is_costly(item: bytes) -> None:
+def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
     rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
-    assert (
-        count_evaluation_steps(rule.fault, record(few))
-        <= INLINE_STEPS
-        < count_evaluation_steps(rule.fault, record(many))
-    )
+    assert steps_of(rule.fault, record(few)) <= INLINE_STEPS < steps_of(rule.fault, record(many))
     assert rule.fault(record(many)) is None
     assert "a duplicate key" in str(rule.fault(record(many[:-1] + b',{"a":1,"a":1}]')))
 
 
-def test_long_json_text_with_few_items_is_checked_inline() -> None:
+def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
-    assert count_evaluation_steps(JsonSyntax(Side.VALUE, "reject").fault, record(long)) <= INLINE_STEPS
-    assert (
-        count_evaluation_steps(JsonSyntax(Side.VALUE).fault, record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
-    )
+    assert steps_of(JsonSyntax(Side.VALUE, "reject").fault, record(long)) <= INLINE_STEPS
+    assert steps_of(JsonSyntax(Side.VALUE).fault, record(b"[" + b"1," * 1_500_000 + b"1]")) <= INLINE_STEPS
 
 
 @pytest.mark.long
 @given(VALUES, st.booleans())
-def test_accepts_json_written_by_python(value: Any, ascii_only: bool) -> None:
+def test_json_that_python_writes_passes(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
 
-    assert (first_json_fault(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='{}[]",:0123.eE+-truefalsn\\u \n\x00é', max_size=20).map(str.encode))
 def test_random_bytes_have_the_same_json_verdict_as_in_python(text: bytes) -> None:
-    assert (first_json_fault(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
+    assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)
 
 
 @given(VALUES, st.data())
@@ -195,7 +189,7 @@ def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.Dat
     text = bytearray(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
-    validated = first_json_fault(bytes(text), MOST_DEPTH)
+    validated = fault_in(bytes(text), MOST_DEPTH)
 
     assert (validated == WELL_FORMED) == _python_reads(bytes(text))
     # orjson rejects half a surrogate pair, and numbers that a double cannot represent
@@ -204,11 +198,11 @@ def test_mutated_json_has_the_same_verdict_as_in_python(value: Any, data: st.Dat
 
 
 def _python_reads(text: bytes) -> bool:
-    def reject_nan_and_infinity(_constant: str) -> None:
+    def reject_constant(_constant: str) -> None:
         raise ValueError
 
     try:
-        json.loads(text.decode(), parse_constant=reject_nan_and_infinity, parse_int=str, parse_float=str)
+        json.loads(text.decode(), parse_constant=reject_constant, parse_int=str, parse_float=str)
     except ValueError:
         return False
     return True
@@ -217,11 +211,11 @@ def _python_reads(text: bytes) -> bool:
 def _has_a_number_beyond_doubles(text: bytes) -> bool:
     numbers: list[float] = []
 
-    def collect_float(number: str) -> None:
+    def keep_number(number: str) -> None:
         numbers.append(float(number))
 
     try:
-        json.loads(text.decode(), parse_int=collect_float, parse_float=collect_float)
+        json.loads(text.decode(), parse_int=keep_number, parse_float=keep_number)
     except ValueError:
         return False
     return any(map(math.isinf, numbers))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sluicegate.validation.rules.built_in import MaximumRecords, MonotonicTime, Required, Size, Utf8
-from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, HeaderPattern, RequiredHeaders
+from sluicegate.validation.rules.built_in import MonotonicTime, MostRecords, Required, Size, Utf8
+from sluicegate.validation.rules.headers import ForbiddenHeaders, HeaderBounds, MatchedHeader, RequiredHeaders
 from sluicegate.validation.rules.rule import Client, Header, RecordRule, RuledRecord, Side
 
 CLIENT = Client("10.0.0.1:5", "app")
@@ -40,14 +40,14 @@ TENANT = (b"tenant", b"acme")
         (RequiredHeaders(("tenant",)), [record(headers=[TENANT]), record(headers=[(b"tenant", None)])], [record()]),
         (ForbiddenHeaders(("debug",)), [record(headers=[TENANT])], [record(headers=[TENANT, (b"debug", SECRET)])]),
         (
-            HeaderPattern("tenant", "/[a-z]+/"),
+            MatchedHeader("tenant", "/[a-z]+/"),
             [record(), record(headers=[TENANT]), record(headers=[(b"other", b"1")])],
             [record(headers=[(b"tenant", each)]) for each in (b"", b"A", None, b"\xff", b"acme1", SECRET + b"1")],
         ),
-        (HeaderPattern("tenant", "a*"), [record(headers=[TENANT])], [record(headers=[TENANT, (b"tenant", b"b")])]),
+        (MatchedHeader("tenant", "a*"), [record(headers=[TENANT])], [record(headers=[TENANT, (b"tenant", b"b")])]),
         (HeaderBounds(1), [record(), record(headers=[TENANT])], [record(headers=[TENANT] * 2)]),
         (HeaderBounds(None, 10), [record(headers=[TENANT])], [record(headers=[(b"n" * 5, b"v" * 6)])]),
-        (MaximumRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
+        (MostRecords(2), [record(index=1), record(index=3)], [record(index=2)]),
     ],
 )  # fmt: skip
 def test_each_content_rule_accepts_good_records_and_rejects_bad_ones(
@@ -59,7 +59,7 @@ def test_each_content_rule_accepts_good_records_and_rejects_bad_ones(
         assert words and SECRET.decode() not in words
 
 
-def test_monotonic_time_rejects_earlier_timestamp_of_same_producer_and_partition() -> None:
+def test_times_may_not_go_back_for_one_producer_and_partition() -> None:
     rule = MonotonicTime()
     assert [rule.fault(record(time=time)) for time in (5, 5, 9, -1)] == [None] * 4
     assert "4 ms before" in (rule.fault(record(time=5)) or "")
@@ -76,7 +76,7 @@ def test_monotonic_time_is_tracked_for_each_producer() -> None:
     assert rule.fault(record(time=49, producer_id=0, client=clients[0])) is not None
 
 
-def test_monotonic_time_keeps_a_bounded_number_of_producers() -> None:
+def test_no_more_producers_are_remembered_than_there_is_room_for() -> None:
     rule = MonotonicTime(most_producers=3)
     for number in range(10):
         assert rule.fault(record(time=100, producer_id=number)) is None

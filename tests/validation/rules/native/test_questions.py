@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from sluicegate.validation.rules.avro.schema import compile_avro_content
-from sluicegate.validation.rules.built_in import MaximumRecords, Required, Size, Utf8
+from sluicegate.validation.rules.avro.schema import avro_content
+from sluicegate.validation.rules.built_in import MostRecords, Required, Size, Utf8
 from sluicegate.validation.rules.json.schema import json_schema_content
 from sluicegate.validation.rules.json.syntax import JsonSyntax
 from sluicegate.validation.rules.native.questions import BytesQuestion, OrdinaryQuestions, ordinary_questions
 from sluicegate.validation.rules.rule import Part, RuledRecord, Side
-from sluicegate.validation.rules.schemas.schema_file import RequireSchema
+from sluicegate.validation.rules.schemas.schema_file import FollowsSchema
 from tests.validation.rules.inline_rule import InlineRule
 
 
@@ -24,7 +24,7 @@ class CustomRuleStub(InlineRule):
         return None
 
 
-def test_size_rules_are_combined_into_the_strictest_native_check() -> None:
+def test_several_size_rules_become_the_strictest_native_question() -> None:
     rules = [
         Required(Side.KEY),
         Size(Side.KEY, 2, 9),
@@ -32,8 +32,8 @@ def test_size_rules_are_combined_into_the_strictest_native_check() -> None:
         Utf8(Side.VALUE),
         JsonSyntax(Side.VALUE, max_depth=9),
         JsonSyntax(Side.VALUE, max_depth=5),
-        MaximumRecords(7),
-        MaximumRecords(8),
+        MostRecords(7),
+        MostRecords(8),
     ]
 
     assert ordinary_questions(rules) == OrdinaryQuestions(
@@ -42,7 +42,7 @@ def test_size_rules_are_combined_into_the_strictest_native_check() -> None:
 
 
 @pytest.mark.parametrize("other", [CustomRuleStub(), JsonSyntax(Side.VALUE, "reject")])
-def test_one_rule_without_a_native_check_sends_all_rules_to_the_slow_path(other: object) -> None:
+def test_one_rule_without_a_native_form_leaves_all_rules_to_the_slow_path(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 
 
@@ -66,10 +66,10 @@ def test_one_rule_without_a_native_check_sends_all_rules_to_the_slow_path(other:
     ],
 )
 def test_avro_schemas_of_low_cost_are_validated_natively(schema: object, is_asked: bool) -> None:
-    questions = ordinary_questions([RequireSchema(Side.VALUE, compile_avro_content(json.dumps(schema)))])
+    questions = ordinary_questions([FollowsSchema(Side.VALUE, avro_content(json.dumps(schema)))])
     assert (questions is not None) == is_asked
 
 
 def test_json_schemas_with_a_plan_are_validated_natively() -> None:
-    assert ordinary_questions([RequireSchema(Side.KEY, json_schema_content('{"type": "object"}'))]) is not None
-    assert ordinary_questions([RequireSchema(Side.KEY, json_schema_content('{"pattern": "a"}'))]) is None
+    assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"type": "object"}'))]) is not None
+    assert ordinary_questions([FollowsSchema(Side.KEY, json_schema_content('{"pattern": "a"}'))]) is None

@@ -29,7 +29,7 @@ CASES = [case for case in PACKED["cases"] if not case[0].startswith(OF_A_MOMENT)
 
 
 @cache
-def schema_content_and_constraints(schema: int, message: str) -> tuple[ProtobufContent, ExpressionOfSchema | None]:
+def content_of(schema: int, message: str) -> tuple[ProtobufContent, ExpressionOfSchema | None]:
     content = protobuf_content(b64decode(PACKED["schemas"][schema]), message)
     try:
         return content, content.constraints()
@@ -37,9 +37,9 @@ def schema_content_and_constraints(schema: int, message: str) -> tuple[ProtobufC
         return content, None
 
 
-def protovalidate_verdict(schema: int, message: str, data: bytes) -> str:
+def verdict_on_data(schema: int, message: str, data: bytes) -> str:
     """Return `success`, an id of a rule, or `error`."""
-    content, constraints = schema_content_and_constraints(schema, message)
+    content, constraints = content_of(schema, message)
     assert content.fault(data, StepBudget()) is None
     if constraints is None:
         return "error"
@@ -52,18 +52,18 @@ def protovalidate_verdict(schema: int, message: str, data: bytes) -> str:
     return "error" if said.endswith(" cannot be evaluated") else said[said.rindex("(") + 1 : -1]
 
 
-def matches_expected_verdict(found: str, wanted: Any) -> bool:
+def is_expected_text(found: str, wanted: Any) -> bool:
     if isinstance(wanted, list):
         return found in {each[:78] for each in wanted}
     return found == ("error" if wanted in FAILED else wanted)
 
 
 @pytest.mark.long
-def test_protovalidate_conformance_cases_give_the_expected_verdicts() -> None:
+def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> None:
     others = [
         (name, found, wanted)
         for name, schema, message, data, wanted in CASES
-        if not matches_expected_verdict(found := protovalidate_verdict(schema, message, b64decode(data)), wanted)
+        if not is_expected_text(found := verdict_on_data(schema, message, b64decode(data)), wanted)
     ]
 
     assert others == []

@@ -13,13 +13,13 @@ from google.protobuf.json_format import ParseDict
 from protobuf import Registry
 from protobuf.wkt import FileDescriptorSet
 
-from sluicegate.proxy.rules_process.protoc import compile_descriptor_set
+from sluicegate.proxy.rules_process.protoc import descriptor_set_of
 from sluicegate.validation.rules.protobuf.indexed_schema import indexed_protobuf_content
 from sluicegate.validation.rules.protobuf.schema import protobuf_content
 from sluicegate.validation.rules.rule import UNBOUNDED
 from sluicegate.validation.rules.schemas.content import HasConstraints, SchemaUnusable
 from tests.validation.rules.records import record
-from tests.validation.rules.steps import count_evaluation_steps
+from tests.validation.rules.steps import steps_of
 
 HEAD = """
 syntax = "proto2";
@@ -162,15 +162,13 @@ CASES: dict[str, tuple[str, list[Json]]] = {
 }  # fmt: skip
 
 
-def descriptor_set_with_messages(*messages: str) -> bytes:
-    return compile_descriptor_set("shop.proto", HEAD + "\n".join(messages), {"shop/open.proto": OPEN})
+def schema_of(*messages: str) -> bytes:
+    return descriptor_set_of("shop.proto", HEAD + "\n".join(messages), {"shop/open.proto": OPEN})
 
 
 @pytest.fixture(scope="module")
 def schema() -> bytes:
-    return descriptor_set_with_messages(
-        *(f"message {message_name(case)} {{ {fields} }}" for case, (fields, _) in CASES.items())
-    )
+    return schema_of(*(f"message {message_name(case)} {{ {fields} }}" for case, (fields, _) in CASES.items()))
 
 
 def message_name(case: str) -> str:
@@ -178,13 +176,13 @@ def message_name(case: str) -> str:
 
 
 @cache
-def descriptor_registry(schema: bytes) -> Registry:
+def registry_of(schema: bytes) -> Registry:
     return FileDescriptorSet.from_binary(schema).to_registry()
 
 
-def rules_violated_according_to_library(schema: bytes, message: str, data: bytes) -> list[str]:
+def violated_rules_by_library(schema: bytes, message: str, data: bytes) -> list[str]:
     """Return the ids of the rules that the library reports as violated, with another Protobuf runtime."""
-    registry = descriptor_registry(schema)
+    registry = registry_of(schema)
     found = registry.message(message)
     assert found is not None
     violations = protovalidate.Validator(registry).collect_violations(found.type.from_binary(data))
@@ -199,43 +197,41 @@ def encode_protobuf(content: Any, value: Json) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_constraint_verdicts_equal_those_of_the_protovalidate_library(schema: bytes, case: str) -> None:
+def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str) -> None:
     content = protobuf_content(schema, f"shop.{message_name(case)}")
     constraints = content.constraints()
     verdicts = set()
 
     for value in CASES[case][1]:
         data = encode_protobuf(content, value)
-        ids = rules_violated_according_to_library(schema, f"shop.{message_name(case)}", data)
-        constraint_violation = constraints.fault(record(data))
+        ids = violated_rules_by_library(schema, f"shop.{message_name(case)}", data)
+        violation_of = constraints.fault(record(data))
 
         verdicts.add(bool(ids))
-        assert (constraint_violation is not None) == bool(ids), (value, constraint_violation)
-        if constraint_violation is not None:
-            assert constraint_violation.startswith(f"does not meet the constraints of shop.{message_name(case)}: ")
-            assert constraint_violation.endswith(f"({ids[0]})")
+        assert (violation_of is not None) == bool(ids), (value, violation_of)
+        if violation_of is not None:
+            assert violation_of.startswith(f"does not meet the constraints of shop.{message_name(case)}: ")
+            assert violation_of.endswith(f"({ids[0]})")
 
     assert verdicts == {True, False}, "the case shows only one outcome"
 
 
-def test_constraint_violation_names_the_field_and_quotes_no_content(schema: bytes) -> None:
-    def constraint_violation(case: str) -> str | None:
+def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
+    def violation_of(case: str) -> str | None:
         content = protobuf_content(schema, f"shop.{message_name(case)}")
         return content.constraints().fault(record(encode_protobuf(content, CASES[case][1][1])))
 
-    assert constraint_violation("map-keys") == (
+    assert violation_of("map-keys") == (
         "does not meet the constraints of shop.MapKeysCase: a[…] must be at most 2 characters (string.max_len)"
     )
-    assert constraint_violation("items") == (
+    assert violation_of("items") == (
         "does not meet the constraints of shop.ItemsCase: a[1] must be at least 2 characters (string.min_len)"
     )
-    assert (constraint_violation("nested") or "").startswith(
-        "does not meet the constraints of shop.NestedCase: b[…].sku "
-    )
-    assert constraint_violation("field-cel") == "does not meet the constraints of shop.FieldCelCase: a no A (a)"
-    assert constraint_violation("message-cel") == "does not meet the constraints of shop.MessageCelCase: (sum)"
+    assert (violation_of("nested") or "").startswith("does not meet the constraints of shop.NestedCase: b[…].sku ")
+    assert violation_of("field-cel") == "does not meet the constraints of shop.FieldCelCase: a no A (a)"
+    assert violation_of("message-cel") == "does not meet the constraints of shop.MessageCelCase: (sum)"
     assert (
-        constraint_violation("predefined")
+        violation_of("predefined")
         == "does not meet the constraints of shop.PredefinedCase: a starts otherwise (string.starts)"
     )
 
@@ -248,8 +244,8 @@ def test_constraint_violation_names_the_field_and_quotes_no_content(schema: byte
         ('option (buf.validate.message).oneof = {fields: ["b"]}; optional int32 a = 1;', "shop.Bad"),
     ],
 )
-def test_uncompilable_constraints_make_the_schema_unusable(fields: str, words: str) -> None:
-    schema = descriptor_set_with_messages(f"message Bad {{ {fields} }} message Holds {{ repeated Bad bad = 1; }}")
+def test_constraints_that_do_not_compile_make_the_schema_unusable(fields: str, words: str) -> None:
+    schema = schema_of(f"message Bad {{ {fields} }} message Holds {{ repeated Bad bad = 1; }}")
 
     for content in (protobuf_content(schema, "shop.Holds"), indexed_protobuf_content(schema)):
         assert isinstance(content, HasConstraints)
@@ -257,8 +253,8 @@ def test_uncompilable_constraints_make_the_schema_unusable(fields: str, words: s
             content.constraints()
 
 
-def test_registered_schema_applies_constraints_of_the_indexed_message() -> None:
-    schema = descriptor_set_with_messages(
+def test_a_registered_schema_applies_the_constraints_of_the_message_that_the_data_names() -> None:
+    schema = schema_of(
         "message A { optional int32 a = 1; } message B { optional int32 a = 1 [(buf.validate.field).int32.gt = 1]; }"
     )
     content = indexed_protobuf_content(schema)
@@ -273,16 +269,13 @@ def test_registered_schema_applies_constraints_of_the_indexed_message() -> None:
     )
     assert constraints.fault(record(b"\x02\x04" + b"\x08")) == "cannot be read as shop.B"
     assert constraints.fault(record(b"\x02\x08" + one)) is None
-    assert count_evaluation_steps(constraints.fault, record(b"\x02\x04" + one)) >= UNBOUNDED
+    assert steps_of(constraints.fault, record(b"\x02\x04" + one)) >= UNBOUNDED
 
 
-def test_two_versions_of_a_schema_keep_separate_constraints() -> None:
+def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
     versions = [
         protobuf_content(
-            descriptor_set_with_messages(
-                f"message A {{ optional int32 a = 1 [(buf.validate.field).int32.gt = {n}]; }}"
-            ),
-            "shop.A",
+            schema_of(f"message A {{ optional int32 a = 1 [(buf.validate.field).int32.gt = {n}]; }}"), "shop.A"
         )
         for n in (1, 5)
     ]
@@ -291,9 +284,7 @@ def test_two_versions_of_a_schema_keep_separate_constraints() -> None:
     assert [each.fault(record(b"\x08\x03")) is None for each in constraints] == [True, False]
 
 
-def test_missing_protovalidate_library_is_reported_with_the_install_command(
-    schema: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_reported_with_its_command(schema: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.validation.rules.protobuf.constraints.find_spec", lambda _name: None)
 
     with pytest.raises(SchemaUnusable, match=r"pip install 'sluicegate\[rules,protovalidate\]'"):
