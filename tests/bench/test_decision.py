@@ -12,11 +12,11 @@ from bench.decision import DECISION, SIZING, Results, capacity, latency, summary
     [(DECISION, summary(Results())), (SIZING, capacity(Results())), (SIZING, latency(Results()))],
     ids=["summary", "capacity", "latency"],
 )
-def test_the_page_has_the_measured_figures(page: Path, text: str) -> None:
+def test_decision_pages_show_the_measured_figures(page: Path, text: str) -> None:
     assert text in page.read_text(), f"run `python -m bench.decision`: the figures of {page.name} differ"
 
 
-def test_one_core_carries_what_its_cpu_allows() -> None:
+def test_capacity_per_core_follows_from_cpu_time_per_megabyte() -> None:
     results = Results()
 
     cost = results.of("ms CPU per MB", "100 B none")

@@ -21,7 +21,7 @@ def test_six_percent_more_instructions_are_reported_and_four_are_not() -> None:
     assert line == "compiled: 212 instructions, 1.06 times the expected 200; the margin is 5%"
 
 
-def test_another_build_of_python_changes_only_what_is_interpreted() -> None:
+def test_another_python_build_changes_only_the_expected_interpreted_instructions() -> None:
     counted = _counted(mixed=360.0) | {YARDSTICK: 800.0}
 
     assert _BEFORE.expected_instructions(counted) == {YARDSTICK: 800.0, "compiled": 200.0, "mixed": 360.0}
@@ -29,7 +29,7 @@ def test_another_build_of_python_changes_only_what_is_interpreted() -> None:
     assert len(_BEFORE.more_instructions(counted | {"mixed": 380.0})) == 1
 
 
-def test_more_than_five_megabytes_are_reported() -> None:
+def test_memory_growth_of_more_than_five_megabytes_is_reported() -> None:
     assert _BEFORE.more_memory({"idle": 64.9, "loaded": 74.9}) == []
     assert _BEFORE.more_memory({"idle": 65.1, "loaded": 70.0}) == [
         "idle: 65.1 MB above a bare Python instead of 60.0; the margin is 5 MB"
@@ -38,7 +38,7 @@ def test_more_than_five_megabytes_are_reported() -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(which("callgrind_control") is None, reason="there is no valgrind")
-def test_the_cases_take_the_instructions_of_the_baseline() -> None:
+def test_instruction_counts_of_all_cases_equal_the_baseline() -> None:
     counted, before = instructions.count(), baseline.read()
 
     assert counted.keys() == before.instructions.keys()

@@ -24,7 +24,7 @@ async def test_a_produce_request_and_its_response_use_no_construct_schema() -> N
     ("value", "at_least", "met"),
     [(0.9, False, True), (1.0, False, True), (1.1, False, False), (0.9, True, False), (1.0, True, True)],
 )
-def test_a_figure_meets_its_goal_at_most_or_at_least_at_the_bound(value: float, at_least: bool, met: bool) -> None:
+def test_a_figure_equal_to_its_bound_meets_the_goal(value: float, at_least: bool, met: bool) -> None:
     assert Figure("f", "l", value, "", 1.0, at_least).is_reached is met
 
 

@@ -119,7 +119,7 @@ def test_an_interrupted_benchmark_continues_with_the_remaining_loads(tmp_path: P
 
 
 @pytest.mark.parametrize("commit", ["another", None])
-def test_loads_of_other_code_are_measured_again(tmp_path: Path, commit: str | None) -> None:
+def test_loads_measured_on_another_commit_are_measured_again(tmp_path: Path, commit: str | None) -> None:
     StubBench(UnfinishedRun(tmp_path, "this")).load("a")
 
     assert UnfinishedRun(tmp_path, commit).runs == []

@@ -99,7 +99,7 @@ def test_topic_settings_that_a_broker_never_returns_do_not_block_clients(tmp_pat
         stage.stop()
 
 
-def test_an_impossible_topic_name_is_not_looked_up(tmp_path: Path) -> None:
+def test_a_topic_name_of_40000_bytes_is_not_looked_up(tmp_path: Path) -> None:
     """A broker does not respond to a request with such a name, so the settings of other topics would be missing too."""
     settings = {"topic_settings": True, "refresh_seconds": 1}
     stage = Stage(tmp_path / "stage", config={"upstream": settings})

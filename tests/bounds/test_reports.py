@@ -179,7 +179,7 @@ def test_a_pretty_log_escapes_control_characters_from_clients(stage_of: StageMak
     assert "\u202e" not in text
 
 
-def test_invented_topic_names_get_no_labels(stage_of: StageMaker) -> None:
+def test_nonexistent_topic_names_get_no_metric_labels(stage_of: StageMaker) -> None:
     stage = stage_of()
     count_responses(stage, *(rejected_request(b"invented-%d" % i) for i in range(600)))
 

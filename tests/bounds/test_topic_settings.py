@@ -158,7 +158,7 @@ def _many_rules() -> str:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_alterations_of_one_client_delay_nobody_and_change_nothing(attacked: Attacked, attack: str) -> None:
+def test_hostile_alterations_delay_no_other_client_and_change_nothing(attacked: Attacked, attack: str) -> None:
     frames = attack_and_measure(attacked, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, ATTACKS[attack](attacked.mine))
 
     codes = {code for frame in frames if isinstance(frame, bytes) for code in codes_of(frame)}
@@ -169,7 +169,7 @@ def test_alterations_of_one_client_delay_nobody_and_change_nothing(attacked: Att
 
 
 @pytest.mark.parametrize("topics", [10_000, 190_000])
-def test_descriptions_by_one_client_delay_nobody(attacked: Attacked, topics: int) -> None:
+def test_large_describe_requests_delay_no_other_client(attacked: Attacked, topics: int) -> None:
     attack_and_measure(
         attacked, ApiKey.DESCRIBE_CONFIGS, 4, description(*(f"orders-{number}" for number in range(topics)))
     )

@@ -84,7 +84,7 @@ PROGRAMS = [block for block in blocks_of(ROOT / "docs/clients-guide.md") if bloc
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.file)
-def test_a_program_shows_what_the_page_shows(
+def test_a_program_prints_the_output_shown_on_the_page(
     program: Block, broker_and_proxy_addresses: tuple[str, str], tmp_path: Path
 ) -> None:
     assert program.file is not None

@@ -29,7 +29,7 @@ func TestSkipped(t *testing.T) { t.Skip() }
 
 
 @pytest.mark.long
-def test_a_suite_of_go_runs_twice_and_a_test_that_fails_only_through_the_proxy_is_named(tmp_path: Path) -> None:
+def test_a_go_test_that_fails_only_through_the_proxy_is_reported(tmp_path: Path) -> None:
     if shutil.which("go") is None:
         pytest.skip("Go is not installed: `make test-tools`")
     (tmp_path / "pkg/kgo").mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_a_suite_of_go_runs_twice_and_a_test_that_fails_only_through_the_proxy_i
     assert done.returncode == 1
 
 
-def test_a_test_that_ran_on_one_side_only_is_a_difference() -> None:
+def test_a_test_that_ran_only_at_the_broker_is_reported_as_a_difference() -> None:
     assert different_results({"a": "pass", "b": "fail"}, {"b": "fail", "c": "skip"}) == [
         "  a: pass at the broker, not run through the proxy",
         "  c: not run at the broker, skip through the proxy",

@@ -50,7 +50,7 @@ _NAMED = f"bootstrap: '127.0.0.1:9292', broker_host: 'b{{node_id}}.test', {_TLS}
         ),
     ],
 )
-def test_a_broker_without_an_address_is_an_error(brokers: str, listen: str, problem: str) -> None:
+def test_rejects_broker_without_an_address(brokers: str, listen: str, problem: str) -> None:
     text = f"upstream: {{bootstrap: 'h:1', brokers: {{{brokers}}}}}\nlisten: {{{listen}}}\n"
 
     with pytest.raises(ConfigError) as raised:

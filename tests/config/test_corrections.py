@@ -61,7 +61,7 @@ TRIED = {
 
 
 @pytest.mark.parametrize(("text", "line"), TRIED.items(), ids=[text.splitlines()[-1] for text in TRIED])
-def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line: str) -> None:
+def test_common_misspelling_is_rejected_with_a_correction(text: str, line: str) -> None:
     found = problems_of_text(text + "\n")
 
     corrections = [problem for problem in found if problem.endswith(f"; write {line}")]
@@ -71,19 +71,19 @@ def test_a_common_misspelling_is_an_error_with_the_line_to_write(text: str, line
 
 
 @pytest.mark.parametrize("word", ["false", "off"])
-def test_a_section_that_is_switched_off_is_left_out(word: str) -> None:
+def test_disabled_section_is_rejected_with_advice_to_omit_it(word: str) -> None:
     (found,) = problems_of_text(f"upstream: {{bootstrap: h:1, tls: {word}}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n")
 
     assert found == "c.yaml:1: upstream.tls: expected a section; omit the key"
 
 
-def test_acks_of_minus_one_are_not_taken_for_one() -> None:
+def test_rejects_acks_minus_one_with_advice_to_write_all() -> None:
     (found,) = problems_of_text(REQUEST + "acks: [-1]\n")
 
     assert found == "c.yaml:5: requests[0].acks[0]: expected 'all', '1' or '0'; found -1; write acks: [all]"
 
 
-def test_a_bare_word_that_may_be_a_secret_is_not_repeated() -> None:
+def test_error_for_scalar_in_place_of_a_section_hides_its_value() -> None:
     for section in ("admin: hunter2", "registries: {main: hunter2}", "otel: hunter2"):
         assert not any("hunter2" in problem for problem in problems_of_text(SMALLEST + section))
     assert (
@@ -102,7 +102,7 @@ def keys_with_corrections() -> Iterator[tuple[str, Key]]:
 @pytest.mark.parametrize(
     ("section", "key"), list(keys_with_corrections()), ids=lambda each: getattr(each, "name", each)
 )
-def test_a_declared_correction_is_a_line_of_yaml_with_known_keys(section: str, key: Key) -> None:
+def test_declared_corrections_are_valid_yaml_with_known_keys(section: str, key: Key) -> None:
     model = next(each.model for each in sections() if each.name == section)
     known = {each.name for each in each_key_of(model)}
 
@@ -118,14 +118,14 @@ def test_a_declared_correction_is_a_line_of_yaml_with_known_keys(section: str, k
 
 
 @pytest.mark.parametrize("pattern", ["/orders", "orders/", "/", "eu/orders"])
-def test_a_regular_expression_with_one_slash_is_an_error(pattern: str) -> None:
+def test_rejects_regular_expression_with_only_one_slash(pattern: str) -> None:
     (found,) = problems_of_text(SMALLEST + f"topics:\n  - match: {pattern}\n")
 
     assert found.startswith("c.yaml:4: topics[0].match: no topic has a slash in its name; a regular expression has one")
     assert found.endswith("'/orders/'" if pattern in ("/orders", "orders/") else "/'")
 
 
-def test_every_mistake_of_a_rule_is_reported() -> None:
+def test_reports_every_error_of_a_rule() -> None:
     rule = "{name: r, time: {monotonic: true}, options: {a: 1}}"
 
     found = problems_of_text(RULE.replace("- name: r\n      ", f"- {rule}\n"))
@@ -147,7 +147,7 @@ def test_every_unknown_registry_is_reported_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["defaults:\n\tmode: observe\n", "topics:\n  - match: a\n\t- match: b\n"])
-def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
+def test_tab_indentation_error_reports_its_line(text: str) -> None:
     (found,) = problems_of_text(SMALLEST + text)
 
     line = 2 + next(number for number, each in enumerate(text.splitlines(), 1) if "\t" in each)
@@ -162,14 +162,14 @@ def test_an_indent_with_a_tab_names_its_line(text: str) -> None:
         ("SLUICEGATE_UPSTREAM_SASL_PASSWORD", "SLUICEGATE__UPSTREAM__SASL__PASSWORD"),
     ],
 )
-def test_a_variable_with_single_underscores_is_unknown(variable: str, right: str) -> None:
+def test_rejects_environment_key_with_single_underscores(variable: str, right: str) -> None:
     (found,) = problems_of_text(SMALLEST, **{variable: "S3CRET"})
 
     expected = f"unknown variable; separate the parts by two underscores: {right}"
     assert found == f"environment {variable}: {expected}"
 
 
-def test_environment_variables_with_single_underscores_are_ignored() -> None:
+def test_ignores_unrelated_environment_variables_with_single_underscores() -> None:
     names = ("SLUICEGATE_SERVICE_HOST", "SLUICEGATE_PORT_9092_TCP_ADDR", "SLUICEGATE_REVISION", "SLUICEGATE_PORT")
 
     assert load_text(SMALLEST, **dict.fromkeys(names, "x")).config == load_text(SMALLEST).config

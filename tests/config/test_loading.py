@@ -30,7 +30,7 @@ def test_the_readme_explains_every_line_of_the_example() -> None:
     assert all(line in readme for line in example.splitlines())
 
 
-def test_missing_keys_get_the_documented_defaults() -> None:
+def test_missing_configuration_keys_get_the_documented_defaults() -> None:
     config = load_text(SMALLEST).config
 
     assert config.listen.host_for_clients == "127.0.0.1"
@@ -57,7 +57,9 @@ def test_missing_keys_get_the_documented_defaults() -> None:
         ("SLUICEGATE__TOPICS__0__CLEANUP_POLICY", "compact", "topics.0.cleanup_policy", "compact"),
     ],
 )
-def test_every_key_can_be_set_by_the_environment(variable: str, value: str, path: str, expected: object) -> None:
+def test_every_configuration_key_can_be_set_by_an_environment_variable(
+    variable: str, value: str, path: str, expected: object
+) -> None:
     found: object = load_text(SMALLEST + "topics: [{match: orders}]\n", **{variable: value}).config
     for part in path.split("."):
         found = found[int(part)] if part.isdigit() else getattr(found, part)
@@ -65,7 +67,7 @@ def test_every_key_can_be_set_by_the_environment(variable: str, value: str, path
     assert found == expected
 
 
-def test_errors_name_the_key_the_line_and_the_nearest_known_key() -> None:
+def test_unknown_key_error_reports_line_and_nearest_known_key() -> None:
     text = (
         SMALLEST
         + "defalts:\n  x: 1\nlimits:\n  max_frame_bites: 5\ntopics:\n  - match: t\n    cleanup.polici: compact\n"
@@ -126,11 +128,11 @@ def test_a_misspelled_key_is_not_also_reported_as_missing(text: str, found: set[
         (SMALLEST.replace("127.0.0.1:2", "0.0.0.0:2"), "c.yaml:2: listen: listen.advertised_host is required"),
     ],
 )
-def test_errors_name_key_and_problem(text: str, problem: str) -> None:
+def test_invalid_configuration_value_is_reported_with_its_key(text: str, problem: str) -> None:
     assert any(found.startswith(problem) for found in problems_of_text(text)), problems_of_text(text)
 
 
-def test_a_wrong_variable_is_named() -> None:
+def test_error_in_an_environment_variable_names_the_variable() -> None:
     assert problems_of_text(SMALLEST, SLUICEGATE__ADMIN__LISTN="x:1") == [
         "environment SLUICEGATE__ADMIN__LISTN: no key 'LISTN' here; did you mean LISTEN?"
     ]
@@ -149,7 +151,9 @@ def test_a_wrong_variable_is_named() -> None:
         ("DEFAULTS", "{mode: x}", "defaults.mode"),
     ],
 )
-def test_a_variable_that_replaces_a_list_or_section_is_named_as_its_source(variable: str, value: str, key: str) -> None:
+def test_error_in_overridden_list_or_section_names_the_environment_variable(
+    variable: str, value: str, key: str
+) -> None:
     file = SMALLEST + "topics:\n  - match: a\n    mode: observe\ndefaults:\n  mode: observe\n"
 
     (problem,) = problems_of_text(file, **{f"SLUICEGATE__{variable}": value})
@@ -157,7 +161,7 @@ def test_a_variable_that_replaces_a_list_or_section_is_named_as_its_source(varia
     assert problem.startswith(f"environment SLUICEGATE__{variable}: {key}: ")
 
 
-def test_an_option_that_replaces_a_list_of_the_file_is_named_as_the_source() -> None:
+def test_error_in_overridden_list_names_the_command_line_option() -> None:
     (problem,) = problems_of_text(SMALLEST, Option("--upstream", ("upstream", "bootstrap"), "nohost"))
 
     assert problem.startswith("--upstream: upstream.bootstrap[0]: ")
@@ -178,22 +182,22 @@ def test_an_option_that_replaces_a_list_of_the_file_is_named_as_the_source() -> 
         ),
     ],
 )
-def test_a_renamed_key_is_rejected_with_its_new_name(text: str, key: str, current: str) -> None:
+def test_rejects_renamed_configuration_key_with_its_new_name(text: str, key: str, current: str) -> None:
     assert problems_of_text(SMALLEST + text) == [f"c.yaml:3: {key}: no such key; it was renamed to {current}"]
 
 
-def test_a_renamed_variable_is_rejected_with_its_new_name() -> None:
+def test_rejects_renamed_environment_variable_with_its_new_name() -> None:
     assert problems_of_text(SMALLEST, SLUICEGATE__DRAIN_SECONDS="5") == [
         "environment SLUICEGATE__DRAIN_SECONDS: no key 'DRAIN_SECONDS' here; did you mean DRAIN_TIMEOUT_SECONDS?"
     ]
 
 
-def test_a_renamed_value_is_rejected_with_its_new_name() -> None:
+def test_rejects_renamed_configuration_value_with_its_new_name() -> None:
     (problem,) = problems_of_text(SMALLEST + "defaults: {mode: refuse}")
     assert "expected 'reject', 'observe' or 'mark'; refuse was renamed to reject" in problem
 
 
-def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:
+def test_accepts_deprecated_timestamp_difference_key_with_a_warning() -> None:
     found = load_text(SMALLEST + "defaults:\n  message.timestamp.difference.max.ms: 5\n")
 
     assert found.config.defaults.difference_max_ms == 5
@@ -201,7 +205,7 @@ def test_the_deprecated_difference_is_accepted_with_a_warning() -> None:
     assert warning.startswith("c.yaml:4: defaults.message.timestamp.difference.max.ms is deprecated (KIP-937)")
 
 
-def test_a_missing_configuration_file_is_an_error(tmp_path: Path) -> None:
+def test_missing_configuration_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_file(tmp_path / "none.yaml", {})
 
@@ -214,7 +218,7 @@ def test_a_configuration_can_be_loaded_without_a_file() -> None:
 @pytest.mark.parametrize(
     ("text", "host", "port"), [("h:1", "h", 1), ("[::1]:9092", "::1", 9092), ("10.0.0.1:0", "10.0.0.1", 0)]
 )
-def test_valid_host_port_addresses_are_parsed_and_printed_unchanged(text: str, host: str, port: int) -> None:
+def test_valid_host_port_addresses_round_trip(text: str, host: str, port: int) -> None:
     assert parse_host_port(text) == HostPort(host, port)
     assert str(parse_host_port(text)) == text
 
@@ -238,7 +242,7 @@ def test_rejects_addresses_without_a_host_and_a_port(text: object) -> None:
         ("tls: {certificate_file: c}", "listen.tls.key_file: this key is required"),
     ],
 )
-def test_inconsistent_listener_tls_keys_are_errors(listen: str, message: str) -> None:
+def test_rejects_inconsistent_listener_tls_keys(listen: str, message: str) -> None:
     (problem,) = problems_of_text(f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:2', {listen}}}\n")
 
     assert message in problem
@@ -262,7 +266,7 @@ def test_upstream_tls_and_sasl_are_loaded_with_a_password_from_the_environment()
 
 
 @pytest.mark.parametrize(("all_together", "each"), [(1_000, 250), (3, 1), (None, None)])
-def test_workers_share_the_limit_of_new_connections(all_together: int | None, each: int | None) -> None:
+def test_connection_and_handshake_limits_are_divided_among_workers(all_together: int | None, each: int | None) -> None:
     keys = (
         "max_new_connections_per_second",
         "max_new_connections_per_second_per_address",

@@ -50,7 +50,7 @@ AT = "c.yaml:1: upstream.bootstrap"
         ),
     ],
 )
-def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expected: list[str]) -> None:
+def test_upstream_errors_include_the_key_and_the_remedy(upstream: str, expected: list[str]) -> None:
     found = problems_of_text(f"upstream: {{{upstream}}}\n{LISTEN}")
 
     assert len(found) == len(expected), found
@@ -90,7 +90,7 @@ def test_errors_about_upstream_name_the_key_and_the_remedy(upstream: str, expect
         ("violations: {file: [x]}", "c.yaml:3: violations.file: expected a text; found a list"),
     ],
 )
-def test_errors_about_other_sections_name_the_key_and_the_remedy(text: str, expected: str) -> None:
+def test_section_errors_include_the_key_and_the_remedy(text: str, expected: str) -> None:
     (found,) = problems_of_text(SMALLEST + text)
 
     assert found.startswith(expected), found
@@ -114,7 +114,7 @@ def test_errors_about_other_sections_name_the_key_and_the_remedy(text: str, expe
         ),
     ],
 )
-def test_errors_about_advertised_names_say_what_to_write(listen: str, expected: str) -> None:
+def test_advertised_name_errors_include_a_correction(listen: str, expected: str) -> None:
     (found,) = problems_of_text(
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '0.0.0.0:9092', {listen}}}".replace(
             "0.0.0.0:9092", "127.0.0.1:9092"
@@ -140,13 +140,13 @@ def test_errors_about_advertised_names_say_what_to_write(listen: str, expected: 
         ("---\na: b", "c.yaml:3: not YAML: the file has more than one document"),
     ],
 )
-def test_invalid_yaml_has_one_error(text: str, expected: str) -> None:
+def test_invalid_yaml_is_reported_as_a_single_error(text: str, expected: str) -> None:
     (found,) = problems_of_text("upstream: {}\nx: 1\n" + text)
 
     assert found.startswith(expected), found
 
 
-def test_an_error_in_a_command_line_option_names_the_option() -> None:
+def test_invalid_command_line_option_is_reported_by_name() -> None:
     upstream = Option("--upstream", ("upstream", "bootstrap"), "nonsense")
     listen = Option("--listen", ("listen", "bootstrap"), "h:99999")
 

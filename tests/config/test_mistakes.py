@@ -70,7 +70,7 @@ def problems_in_words(text: str, environment: dict[str, str] | None = None) -> l
 
 
 @pytest.mark.parametrize("text", BROKEN)
-def test_broken_yaml_has_a_readable_error(text: str) -> None:
+def test_invalid_yaml_raises_a_printable_config_error(text: str) -> None:
     assert problems_in_words(text)
     problems_in_words(SMALLEST + text)
 
@@ -100,14 +100,14 @@ def test_broken_yaml_has_a_readable_error(text: str) -> None:
         "X",
     ],
 )
-def test_an_odd_value_of_any_key_is_accepted_or_a_config_error(where: str) -> None:
+def test_unusual_value_of_any_key_is_accepted_or_raises_a_config_error(where: str) -> None:
     for odd in ODD:
         problems_in_words(where.replace("X", odd))
 
 
 @given(st.lists(st.tuples(st.integers(0, len(EXAMPLE)), st.text(max_size=4) | st.sampled_from(ODD)), max_size=4))
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_a_corrupt_file_has_a_readable_error(damage: list[tuple[int, str]]) -> None:
+def test_corrupt_configuration_raises_only_printable_config_errors(damage: list[tuple[int, str]]) -> None:
     text = EXAMPLE
     for at, what in damage:
         text = text[:at] + what + text[at + len(what) % 3 :]
@@ -129,7 +129,7 @@ _TEXTS = st.text(string.printable, max_size=8) | st.sampled_from([*KEYS, *ODD])
     ).map(lambda tree: tree if isinstance(tree, dict) else {"upstream": tree, "topics": tree, "listen": tree})
 )
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_any_shape_of_data_has_a_readable_error(tree: dict[str, object]) -> None:
+def test_random_yaml_structure_raises_only_printable_config_errors(tree: dict[str, object]) -> None:
     import yaml  # noqa: PLC0415
 
     problems_in_words(yaml.safe_dump(tree, allow_unicode=True))
@@ -140,7 +140,7 @@ def test_any_shape_of_data_has_a_readable_error(tree: dict[str, object]) -> None
 @example(b"\xef\xbb\xbfa: 1")
 @example(b"a: 1\n\xff\n")
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_any_bytes_have_a_readable_error(tmp_path: Path, content: bytes) -> None:
+def test_random_file_bytes_raise_printable_config_errors(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "c.yaml"
     file.write_bytes(content)
 
@@ -157,14 +157,14 @@ _PARTS = st.sampled_from([*(key.upper() for key in KEYS), "0", "1", "99", "²", 
 @example({"ADMIN__LISTEN": "x"})
 @example({"TOPICS__²__MATCH": "x"})
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-def test_any_variables_have_a_readable_error(variables: dict[str, str]) -> None:
+def test_random_environment_variables_raise_only_printable_config_errors(variables: dict[str, str]) -> None:
     environment = {f"SLUICEGATE__{name}": value for name, value in variables.items()}
     problems_in_words(SMALLEST + "admin: [x]\ntopics:\n", environment)
 
 
 @given(_TEXTS, _TEXTS)
 @settings(max_examples=50, deadline=None)
-def test_any_options_have_a_readable_error(upstream: str, listen: str) -> None:
+def test_random_command_line_options_raise_only_printable_config_errors(upstream: str, listen: str) -> None:
     options = [
         Option("--upstream", ("upstream", "bootstrap"), upstream),
         Option("--listen", ("listen", "bootstrap"), listen),
@@ -186,7 +186,7 @@ def test_any_options_have_a_readable_error(upstream: str, listen: str) -> None:
         (b"a: 1\n" * (4 << 20), "more than 16 MiB"),
     ],
 )
-def test_an_unreadable_configuration_file_is_an_error_of_one_line(
+def test_unreadable_configuration_file_raises_a_single_error_with_the_reason(
     content: bytes | str | None, reason: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "c.yaml"
@@ -202,7 +202,7 @@ def test_an_unreadable_configuration_file_is_an_error_of_one_line(
     assert reason in str(problem)
 
 
-def test_merge_keys_are_honoured_and_own_keys_go_before_them() -> None:
+def test_yaml_merge_keys_apply_and_explicit_keys_take_precedence() -> None:
     text = SMALLEST + (
         "topics:\n  - &strict\n    match: a\n    cleanup.policy: compact\n    checks: all\n"
         "  - <<: *strict\n    match: b\n  - <<: [*strict]\n    match: c\n    checks: none\n"
@@ -216,7 +216,7 @@ def test_merge_keys_are_honoured_and_own_keys_go_before_them() -> None:
     ]
 
 
-def test_an_empty_section_equals_a_missing_one() -> None:
+def test_empty_optional_section_equals_an_omitted_one() -> None:
     config = load_text(
         SMALLEST + "topics:\ndefaults:\nadmin:\nlimits:\n  max_in_flight:\nviolations:\nworkers:\n"
     ).config
@@ -228,7 +228,7 @@ def test_an_empty_section_equals_a_missing_one() -> None:
     ]
 
 
-def test_an_empty_tls_section_does_not_mean_plaintext() -> None:
+def test_rejects_empty_tls_section() -> None:
     (problem,) = problems_of_text("upstream:\n  bootstrap: h:1\n  tls:\nlisten: {bootstrap: '127.0.0.1:2'}\n")
 
     assert problem == ("c.yaml:3: upstream.tls: the section is empty; write tls: {} for its defaults, or omit the key")

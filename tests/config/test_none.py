@@ -30,7 +30,7 @@ def sections_with_paths(section: type, path: tuple[str, ...] = ()) -> dict[type,
 
 @pytest.mark.parametrize("key", [BEFORE, AFTER, "message.timestamp.difference.max.ms", BYTES])
 @pytest.mark.parametrize("word", ["none", "'none'", "9223372036854775807", "'9223372036854775807'"])
-def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: str) -> None:
+def test_topic_bound_none_overrides_the_default_bound(key: str, word: str) -> None:
     config = load_text(
         f"{SMALLEST}defaults: {{{key}: 7}}\ntopics: [{{match: free, {key}: {word}}}, {{match: bound}}]"
     ).config
@@ -41,7 +41,7 @@ def test_none_is_no_bound_of_a_topic_and_overrides_the_defaults(key: str, word: 
     assert getattr(book.policy_of("free"), attribute) == LONG_MAX
 
 
-def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
+def test_cluster_bound_applies_to_topic_with_bound_none() -> None:
     words = f"{{match: t, {BEFORE}: none, {AFTER}: none, {BYTES}: none}}"
     book = rulebook_of(load_text(f"{SMALLEST}topics: [{words}]").config)
 
@@ -52,12 +52,12 @@ def test_the_clusters_own_bound_applies_to_a_topic_with_none() -> None:
     assert (policy.before_max_ms, policy.after_max_ms, policy.max_message_bytes) == (5, 6, 7)
 
 
-def test_a_floor_with_none_has_no_bound() -> None:
+def test_floor_bound_none_leaves_the_topic_bound_in_force() -> None:
     text = f"{SMALLEST}floor: [{{match: '*', {AFTER}: none}}]\ntopics: [{{match: t, {AFTER}: 1h}}]"
     assert rulebook_of(load_text(text).config).policy_of("t").after_max_ms == 3_600_000
 
 
-def test_none_for_an_optional_number_equals_a_missing_key() -> None:
+def test_optional_number_none_equals_an_omitted_key() -> None:
     names = [key.name for key in each_key_of(type(load_text(SMALLEST).config.limits)) if takes_none(key.annotation)]
     assert "max_connections" in names
     text = "limits: {" + ", ".join(f"{name}: none" for name in names) + "}"
@@ -74,7 +74,7 @@ def test_a_required_number_rejects_none() -> None:
     ]
 
 
-def test_the_json_schema_and_the_page_offer_none_for_exactly_the_numbers_that_take_it() -> None:
+def test_json_schema_and_reference_list_none_only_for_numbers_that_accept_it() -> None:
     whole = schema_of_file()
     rows = page()
     seen = 0

@@ -72,7 +72,7 @@ def python_modules() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
-def test_only_the_listed_modules_read_files() -> None:
+def test_only_allowed_modules_read_files() -> None:
     found = {module: list(calls_on_files((ROOT / module).read_text())) for module in python_modules()}
 
     assert {module: calls for module, calls in found.items() if calls and module not in ALLOWED} == {}
@@ -83,5 +83,5 @@ def test_only_the_listed_modules_read_files() -> None:
     "call",
     ["open(name)", "Path(name).open('rb')", "os.open(name, 0)", "file.read_bytes()", "make(cafile=name)", "p.stat()"],
 )
-def test_the_check_finds_each_call_that_reads_a_file(call: str) -> None:
+def test_file_reading_calls_are_detected_in_source(call: str) -> None:
     assert list(calls_on_files(call)) != []

@@ -19,7 +19,7 @@ def configuration_with_otel(keys: str) -> str:
         (" X-Tenant = a , api-key=b,", {"x-tenant": "a", "api-key": "b"}),
     ],
 )
-def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str, headers: dict[str, str]) -> None:
+def test_otel_headers_use_the_syntax_of_the_opentelemetry_variable(text: str, headers: dict[str, str]) -> None:
     assert headers_in(text) == headers
 
 
@@ -36,7 +36,7 @@ def test_headers_are_read_as_opentelemetry_writes_them_in_its_variable(text: str
         ",".join(f"a{i}={SECRET}" for i in range(21)),
     ],
 )
-def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
+def test_otel_header_errors_do_not_reveal_header_values(text: str) -> None:
     (problem,) = problems_of_text(configuration_with_otel(f"headers: '{text}'"))
 
     assert problem.startswith("c.yaml:3: otel: header")
@@ -51,7 +51,7 @@ def test_errors_about_headers_do_not_show_their_content(text: str) -> None:
         ("traces_per_second: -1", "c.yaml:3: otel.traces_per_second: expected a whole number of 0 to"),
     ],
 )
-def test_errors_in_the_otel_section_name_the_key(keys: str, words: str) -> None:
+def test_otel_section_errors_include_the_key(keys: str, words: str) -> None:
     (problem,) = problems_of_text(configuration_with_otel(keys))
 
     assert problem.startswith(words)
@@ -66,7 +66,7 @@ def test_rejects_an_otel_endpoint_with_a_login() -> None:
     assert SECRET not in login
 
 
-def test_several_workers_share_the_traces_and_leave_metrics_to_their_supervisor() -> None:
+def test_workers_divide_the_trace_rate_and_export_no_metrics() -> None:
     config = load_text(configuration_with_otel("traces_per_second: 10") + "workers: 4").config
 
     otel = config.of_one_worker(config.listen.bootstrap).otel

@@ -23,7 +23,7 @@ QUOTA = SMALLEST + "quotas:\n  - {name: q, %s}\n"
         ),
     ],
 )
-def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
+def test_quota_error_reports_key_and_line(text: str, wrong: str) -> None:
     (problem,) = problems_of_text(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")

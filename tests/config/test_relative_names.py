@@ -100,7 +100,7 @@ def keys_that_name_files(section: type[Any] = Config, before: str = "") -> Itera
             yield name
 
 
-def test_every_key_that_names_a_file_is_tested_here() -> None:
+def test_all_file_name_keys_are_covered_by_the_relative_name_tests() -> None:
     assert set(keys_that_name_files()) - _BASE_IS_THE_PROCESS == set(KEYS)
 
 
@@ -116,7 +116,7 @@ def _value_at(config: Any, key: str) -> Any:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize(("given", "expected"), [("sub/x", "{folder}/sub/x"), ("/etc/x", "/etc/x")])
-def test_a_relative_file_name_starts_at_the_folder_of_the_configuration(
+def test_relative_file_name_resolves_against_the_configuration_folder(
     key: str, given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
@@ -131,7 +131,7 @@ def test_a_relative_file_name_starts_at_the_folder_of_the_configuration(
     assert _value_at(config, key) == expected.format(folder=tmp_path)
 
 
-def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_path: Path) -> None:
+def test_relative_file_name_in_a_topic_file_resolves_against_its_folder(tmp_path: Path) -> None:
     for team in ("one", "two"):
         (tmp_path / team).mkdir()
         (tmp_path / team / "t.yaml").write_text(f"topics: [{{match: {team}, {_SCHEMA}}}]")
@@ -147,7 +147,7 @@ def test_a_relative_name_in_a_topic_file_starts_at_the_folder_of_that_file(tmp_p
     ]
 
 
-def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_path: Path) -> None:
+def test_relative_file_name_in_a_linked_file_resolves_against_the_link_folder(tmp_path: Path) -> None:
     """In a ConfigMap that Kubernetes mounts, the file and the schemas next to it are symbolic links."""
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "c.yaml").write_text(_HEAD + f"topics: [{{match: own, {_SCHEMA}}}]")
@@ -158,7 +158,7 @@ def test_a_relative_name_in_a_linked_file_starts_at_the_folder_of_the_link(tmp_p
     assert _value_at(config, "topics.0.rules.0.value.schema.file") == f"{tmp_path}/own.json"
 
 
-def test_a_relative_name_in_a_variable_starts_at_the_folder_of_the_configuration(tmp_path: Path) -> None:
+def test_relative_name_in_environment_resolves_against_the_configuration_folder(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(_HEAD)
 
     config = load_file(tmp_path / "c.yaml", {"SLUICEGATE__ADMIN__TOKEN_FILE": "token"}).config
@@ -167,7 +167,7 @@ def test_a_relative_name_in_a_variable_starts_at_the_folder_of_the_configuration
 
 
 @pytest.mark.long
-def test_check_try_and_explain_agree_from_any_folder(tmp_path: Path) -> None:
+def test_check_try_and_explain_resolve_files_the_same_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     (tmp_path / "team" / "t.yaml").write_text(f"topics: [{{match: a, {_SCHEMA}}}]")
     (tmp_path / "team" / "own.json").write_text('{"type": "integer"}')

@@ -25,7 +25,7 @@ def configuration_matching(*matches: str) -> str:
         (("t?", "t1"), 5, "topics[0] (t?, c.yaml:4)"),
     ],
 )
-def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line: int, first: str) -> None:
+def test_warns_of_topic_pattern_that_an_earlier_pattern_covers(matches: tuple[str, ...], line: int, first: str) -> None:
     warning = load_text(configuration_matching(*matches)).warnings[0]
 
     assert warning.startswith(f"c.yaml:{line}: topics[{line - 4}].match {matches[line - 4]} never decides: {first}")
@@ -34,7 +34,7 @@ def test_a_pattern_that_never_decides_is_reported(matches: tuple[str, ...], line
 @pytest.mark.parametrize(
     "matches", [("a", "b"), ("orders-eu*", "orders*"), ("/a.*/", "/ab/"), ("t?", "t*"), ("a*", "*")]
 )
-def test_patterns_that_decide_some_topic_are_not_reported(matches: tuple[str, ...]) -> None:
+def test_does_not_warn_of_patterns_that_apply_to_some_topic(matches: tuple[str, ...]) -> None:
     assert load_text(configuration_matching(*matches)).warnings == ()
 
 
@@ -42,24 +42,26 @@ GLOBS = st.text("ab*?", min_size=1, max_size=5)
 
 
 @given(GLOBS, GLOBS, st.lists(st.text("ab", max_size=6), min_size=5, max_size=30))
-def test_a_covered_pattern_matches_no_other_name(first: str, later: str, names: list[str]) -> None:
+def test_names_matched_by_a_covered_pattern_match_the_covering_pattern(
+    first: str, later: str, names: list[str]
+) -> None:
     if covers(first, later):
         matched = [name for name in names if re.fullmatch(translate(later), name)]
         assert all(re.fullmatch(translate(first), name) for name in matched)
 
 
-def test_a_long_glob_is_compared_within_bounded_work() -> None:
+def test_covers_gives_up_on_very_long_globs() -> None:
     assert covers("a*" * 4000 + "*", "a" * 8000) is False  # too long a value for a warning
     assert covers("a*" * 140, "a" * 280) is True
 
 
-def test_many_topics_are_compared_in_time() -> None:
+def test_comparison_of_four_thousand_topic_patterns_is_fast() -> None:
     matches = [f"t{i}-*" for i in range(2000)] + [f"exact-{i}" for i in range(2000)]
 
     assert load_text(configuration_matching(*matches)).warnings == ()
 
 
-def test_a_glob_with_a_literal_dot_before_a_wildcard_is_a_hint() -> None:
+def test_hints_at_glob_with_a_dot_before_a_wildcard() -> None:
     found = load_text(configuration_matching("compacted.*", "a.b.*", "x*", "/y.*/"))
 
     assert found.warnings == ()
@@ -72,7 +74,7 @@ def test_a_glob_with_a_literal_dot_before_a_wildcard_is_a_hint() -> None:
     ("admin", "said"),
     [("9092", "is also the port of listen.bootstrap"), ("9095", "is the port that broker 2 would get")],
 )
-def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None:
+def test_warns_of_two_listeners_on_the_same_port(admin: str, said: str) -> None:
     text = (
         f"upstream: {{bootstrap: h:1}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\nadmin: {{listen: '0.0.0.0:{admin}'}}"
     )
@@ -82,7 +84,7 @@ def test_two_listeners_with_one_port_are_reported(admin: str, said: str) -> None
 
 
 @pytest.mark.parametrize(("broker", "count"), [("127.0.0.1:9092", 1), ("127.0.0.1:9093", 0), ("h:9092", 0)])
-def test_a_broker_that_is_the_proxy_itself_is_reported(broker: str, count: int) -> None:
+def test_warns_of_bootstrap_server_that_is_the_proxy_itself(broker: str, count: int) -> None:
     text = f"upstream: {{bootstrap: ['h:1', '{broker}']}}\nlisten: {{bootstrap: '127.0.0.1:9092'}}\n"
 
     assert [words.partition(": ")[2] for words in load_text(text).warnings] == [
@@ -90,7 +92,7 @@ def test_a_broker_that_is_the_proxy_itself_is_reported(broker: str, count: int) 
     ] * count
 
 
-def test_rules_that_are_never_evaluated_are_reported() -> None:
+def test_warns_of_rules_on_a_topic_without_checks() -> None:
     rules = "rules: [{name: keyed, key: {required: true}}]"
     found = load_text(f"{SMALLEST}topics:\n  - {{match: a, checks: none, {rules}}}\n  - {{match: b, {rules}}}\n")
 
@@ -99,7 +101,7 @@ def test_rules_that_are_never_evaluated_are_reported() -> None:
     ]
 
 
-def test_samples_without_an_event_sink_are_reported() -> None:
+def test_warns_of_samples_without_an_event_sink() -> None:
     found = load_text(f"{SMALLEST}topics:\n  - {{match: a, samples: true}}\n  - {{match: b, samples: false}}\n")
     with_file = load_text(f"{SMALLEST}defaults: {{samples: true}}\nviolations: {{file: v.jsonl}}\n")
 
@@ -125,7 +127,7 @@ UNNAMED = {
 
 
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_a_policy_with_principals_and_no_declaration_is_a_warning(policy: str) -> None:
+def test_warns_of_principal_policy_without_principal_mapping_declaration(policy: str) -> None:
     (warning,) = load_text(SMALLEST + policy).warnings
 
     assert warning.startswith("c.yaml:3: ")
@@ -133,7 +135,7 @@ def test_a_policy_with_principals_and_no_declaration_is_a_warning(policy: str) -
 
 
 @pytest.mark.parametrize("policy", UNNAMED.values(), ids=UNNAMED)
-def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
+def test_policy_without_principals_needs_no_principal_mapping_declaration(policy: str) -> None:
     assert load_text(SMALLEST + policy).warnings == ()
 
 
@@ -141,7 +143,7 @@ def test_a_policy_without_principals_needs_no_declaration(policy: str) -> None:
     "key", ["sasl.oauthbearer.sub.claim.name: azp", "oauth.username.claim: sub", "user_name_is_principal: [PLAIN]"]
 )
 @pytest.mark.parametrize("policy", NAMED.values(), ids=NAMED)
-def test_a_policy_with_principals_and_a_declaration_has_no_warning(policy: str, key: str) -> None:
+def test_does_not_warn_of_principal_policy_with_a_mapping_declaration(policy: str, key: str) -> None:
     declared = SMALLEST.replace("listen: {", f"listen: {{{key}, ") + policy
 
     assert load_text(declared).warnings == ()
@@ -160,7 +162,7 @@ def test_a_policy_with_principals_and_a_declaration_has_no_warning(policy: str, 
         ("defaults: {mode: observe}\ntopics: [{match: a, mode: reject, fix: {timestamp: now}}]", []),
     ],
 )
-def test_a_fix_or_enforcement_in_observe_mode_is_never_applied(text: str, keys: list[tuple[str, str]]) -> None:
+def test_warns_of_fix_or_enforcement_in_observe_mode(text: str, keys: list[tuple[str, str]]) -> None:
     warnings = [words.partition(": ")[2] for words in load_text(SMALLEST + text).warnings]
 
     without_effect = "is never applied: mode: observe forwards batches unchanged. Write mode: reject in"
@@ -168,7 +170,7 @@ def test_a_fix_or_enforcement_in_observe_mode_is_never_applied(text: str, keys: 
 
 
 @pytest.mark.parametrize("pattern", ["mm", "mirror-*", "CN=mirror", "user:mm"])
-def test_a_principal_without_its_type_matches_no_client(pattern: str) -> None:
+def test_warns_of_principal_pattern_without_a_principal_type(pattern: str) -> None:
     (warning,) = load_text(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
 
     assert "matches no client" in warning
@@ -176,7 +178,7 @@ def test_a_principal_without_its_type_matches_no_client(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["*", "U*", "*mm", "?ser:mm", "/.*mm/", "User:CN=mm"])
-def test_a_principal_that_can_match_is_not_reported(pattern: str) -> None:
+def test_does_not_warn_of_principal_pattern_that_can_match(pattern: str) -> None:
     assert not [
         words
         for words in load_text(SMALLEST + f"exempt: [{{principal: '{pattern}'}}]").warnings
@@ -194,7 +196,7 @@ def test_a_principal_that_can_match_is_not_reported(pattern: str) -> None:
     ],
 )
 @pytest.mark.parametrize("key", ["before", "after"])
-def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, words: str) -> None:
+def test_warns_of_timestamp_bound_that_seems_to_be_in_seconds(key: str, bound: str, words: str) -> None:
     name = f"message.timestamp.{key}.max.ms"
     sections = {
         f"defaults: {{{name}: {bound}}}": f"defaults.{name}",
@@ -211,12 +213,12 @@ def test_a_bound_that_was_written_in_seconds_is_reported(key: str, bound: str, w
 @pytest.mark.parametrize(
     "bound", ["3600ms", "3600s", "1500", "30000", "60000", "3600000", "86400000", "0", "5", "3601"]
 )
-def test_a_bound_with_a_unit_or_in_milliseconds_is_not_reported(bound: str) -> None:
+def test_does_not_warn_of_timestamp_bound_with_unit_or_in_milliseconds(bound: str) -> None:
     assert load_text(SMALLEST + f"topics: [{{match: t, message.timestamp.after.max.ms: {bound}}}]").warnings == ()
 
 
 @pytest.mark.parametrize(("base", "broker"), [(9292, 0), (9290, 2), (9200, 92)])
-def test_the_lowest_broker_that_would_get_the_bootstrap_port_is_reported(base: int, broker: int) -> None:
+def test_warns_of_broker_port_that_collides_with_the_bootstrap_port(base: int, broker: int) -> None:
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:9292', broker_port_base: {base}}}\n"
 
     assert load_text(text).warnings == (
@@ -226,7 +228,7 @@ def test_the_lowest_broker_that_would_get_the_bootstrap_port_is_reported(base: i
 
 
 @pytest.mark.parametrize("base", [", broker_port_base: 65535", None])
-def test_ports_that_leave_none_for_a_second_broker_are_an_error(base: str | None) -> None:
+def test_rejects_port_base_too_high_for_a_second_broker(base: str | None) -> None:
     port, key = (9292, "broker_port_base") if base else (65535, "bootstrap")
     text = f"upstream: {{bootstrap: ['h:1']}}\nlisten: {{bootstrap: '127.0.0.1:{port}'{base or ''}}}\n"
 

@@ -44,7 +44,7 @@ REQUEST = SMALLEST + "requests:\n  - {name: r, %s}\n"
         (SMALLEST + "registries: {main: {url: 'ftp://x'}}\n", "registries.main.url: expected a URL"),
     ],
 )
-def test_an_error_names_key_and_line(text: str, wrong: str) -> None:
+def test_rule_error_reports_key_and_line(text: str, wrong: str) -> None:
     (problem,) = problems_of_text(text)
     assert wrong in problem
     assert problem.startswith("c.yaml:")

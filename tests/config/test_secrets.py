@@ -74,7 +74,7 @@ def test_an_unquoted_password_in_a_file_stays_unchanged(password: str) -> None:
         f"password: {SECRET}\n    x: 1",
     ],
 )
-def test_no_message_about_a_file_shows_a_secret(line: str) -> None:
+def test_configuration_file_errors_do_not_reveal_secrets(line: str) -> None:
     said = problems_of_text(LOGIN.format(line))
 
     assert said
@@ -101,7 +101,7 @@ def test_no_message_about_a_file_shows_a_secret(line: str) -> None:
         (f"brokers: {{1: 'SASL://u:{SECRET}@h:1'}}", {}),
     ],
 )
-def test_no_message_about_a_section_or_a_variable_shows_a_secret(text: str, environment: dict[str, str]) -> None:
+def test_section_and_environment_errors_do_not_reveal_secrets(text: str, environment: dict[str, str]) -> None:
     source = f"upstream:\n  bootstrap: h:1\n  {text}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
     said = problems_of_text(source, **{f"SLUICEGATE__UPSTREAM__{name}": value for name, value in environment.items()})
 
@@ -109,20 +109,20 @@ def test_no_message_about_a_section_or_a_variable_shows_a_secret(text: str, envi
     assert SECRET not in " ".join(said)
 
 
-def test_no_message_about_an_address_shows_a_login_in_it() -> None:
+def test_address_errors_do_not_reveal_credentials() -> None:
     (problem,) = problems_of_text(SMALLEST, SLUICEGATE__UPSTREAM__BOOTSTRAP=f"SASL_SSL://user:{SECRET}@host:9092")
 
     assert SECRET not in problem
     assert "upstream.sasl" in problem
 
 
-def test_nothing_that_is_loaded_shows_a_secret() -> None:
+def test_repr_of_a_loaded_configuration_does_not_reveal_secrets() -> None:
     found = load_text(LOGIN.format(f"password: {SECRET}"))
 
     assert SECRET not in repr(found) + str(found.config) + repr(found.source)
 
 
-def test_a_password_file_is_read_each_time_and_its_line_end_is_no_part_of_it(tmp_path: Path) -> None:
+def test_password_file_is_reread_each_time_without_its_line_end(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text(" old one\n")
     sasl = load_text(LOGIN.format(f"password_file: {file}")).config.upstream.sasl
@@ -145,7 +145,9 @@ def test_a_password_file_is_read_each_time_and_its_line_end_is_no_part_of_it(tmp
         (b"a" * 100_000, "does not contain a password"),
     ],
 )
-def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, reason: str, tmp_path: Path) -> None:
+def test_unusable_password_file_is_reported_with_key_and_path(
+    content: bytes | None, reason: str, tmp_path: Path
+) -> None:
     file = tmp_path / "password"
     if content is not None:
         file.write_bytes(content)
@@ -159,7 +161,7 @@ def test_a_password_file_that_cannot_be_used_is_named(content: bytes | None, rea
 @pytest.mark.parametrize(
     "tls", ["upstream: {bootstrap: h:1, tls: {X}}\nlisten: {bootstrap: '127.0.0.1:2'}", SMALLEST[:-2] + ", tls: {X}}"]
 )
-def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
+def test_tls_key_password_can_be_read_from_a_file(tls: str) -> None:
     files = "certificate_file: c, key_file: k, key_password_file: p"
     config = load_text(tls.replace("X", files)).config
     section = config.upstream.tls or config.listen.tls
@@ -170,7 +172,7 @@ def test_a_keys_password_can_be_in_a_file(tls: str) -> None:
         load_text(tls.replace("X", files + ", key_password: x"))
 
 
-def test_a_login_needs_exactly_one_password() -> None:
+def test_login_requires_either_password_or_password_file() -> None:
     (neither,) = problems_of_text(LOGIN.format(""))
     (both,) = problems_of_text(LOGIN.format("password: x\n    password_file: y"))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.config.reading import SMALLEST, load_text
 
 
-def test_a_pickled_configuration_is_equal() -> None:
+def test_configuration_survives_pickling() -> None:
     config = load_text(SMALLEST + "defaults: {mode: observe}").config
 
     restored = pickle.loads(pickle.dumps(config))

@@ -40,7 +40,7 @@ TEXTS = [
 ]  # file names may have any encoding
 
 
-def test_every_text_key_of_a_policy_is_tested_here() -> None:
+def test_all_policy_text_keys_are_covered_by_the_surrogate_tests() -> None:
     paths = " ".join(path for path, _ in TEXTS)
 
     for expected in ("sensitive", "replacement", "quarantine", "owner", "patterns", "required", "cel"):
@@ -48,18 +48,18 @@ def test_every_text_key_of_a_policy_is_tested_here() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for _, kind in TEXTS], ids=[path for path, _ in TEXTS])
-def test_a_text_with_half_a_surrogate_pair_is_rejected(kind: Any) -> None:
+def test_rejects_text_with_lone_surrogate(kind: Any) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(HALF)
 
 
 @pytest.mark.parametrize(("field", "replacement"), [("a", r'"\ud800"'), (r'"a\udfff"', "x")])
-def test_the_error_says_which_text_has_half_a_character(field: str, replacement: str) -> None:
+def test_lone_surrogate_error_is_reported_for_each_sensitive_key(field: str, replacement: str) -> None:
     with pytest.raises(ConfigError, match="a lone surrogate"):
         load(read_yaml(SENSITIVE % (field, replacement), "f"), {})
 
 
-def test_a_replacement_may_be_empty_and_have_any_whole_character() -> None:
+def test_replacement_may_be_empty_or_contain_any_unicode_character() -> None:
     for text in ("", "\U0001f600", "\0"):
         config = load(read_yaml(SENSITIVE % ("a", '"' + text.replace("\0", r"\0") + '"'), "f"), {}).config
 

@@ -25,7 +25,7 @@ def configuration_with_topics(*entries: str, more: str = "") -> str:
         (["match: a, quarantine: b, checks: none"], "quarantine and checks: none cannot be combined"),
     ],
 )
-def test_contradicting_quarantine_settings_are_errors(entries: list[str], words: str) -> None:
+def test_rejects_contradictory_quarantine_settings(entries: list[str], words: str) -> None:
     (problem,) = problems_of_text(configuration_with_topics(*entries))
 
     assert words in problem
@@ -43,7 +43,7 @@ def test_contradicting_quarantine_settings_are_errors(entries: list[str], words:
         ("mode: reject", "state: {topic: s}\nviolations: {topic: s}", "violations.topic: s is state.topic too"),
     ],
 )
-def test_each_written_topic_has_one_purpose(entry: str, more: str, words: str) -> None:
+def test_rejects_topic_that_the_proxy_would_write_for_two_purposes(entry: str, more: str, words: str) -> None:
     (problem,) = problems_of_text(configuration_with_topics(f"match: a, {entry}", more=f"{more}\n"))
 
     assert words in problem
@@ -68,7 +68,7 @@ def test_the_mode_of_an_entry_overrides_the_defaults() -> None:
     assert (rules.policy_of("b").mode, rules.policy_of("b").fix) == (Mode.OBSERVE, TimeFix.NOW)
 
 
-def test_an_entry_that_observes_copies_to_its_dead_letter_topic_and_a_floor_that_rejects_quarantines() -> None:
+def test_observing_entry_with_quarantine_quarantines_if_the_floor_rejects() -> None:
     entry, floor = "match: a, quarantine: b, mode: observe", "floor: [{match: a, mode: MODE, max.message.bytes: 9}]\n"
     alone, observing, rejecting = (
         rulebook_of(load_text(configuration_with_topics(entry, more=more)).config).policy_of("a")

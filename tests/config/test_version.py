@@ -7,12 +7,12 @@ from tests.config.reading import SMALLEST, load_text, problems_of_text
 
 
 @pytest.mark.parametrize("text", ["", "version: 1\n", "version: '1'\n", "version:\n"])
-def test_the_current_version_is_the_default(text: str) -> None:
+def test_configuration_version_defaults_to_the_current_version(text: str) -> None:
     assert load_text(SMALLEST + text).config.version == 1
 
 
 @pytest.mark.parametrize("version", ["2", "'2'", "17"])
-def test_a_newer_version_is_one_error_with_a_remedy(version: str) -> None:
+def test_newer_configuration_version_is_reported_as_a_single_error(version: str) -> None:
     """The keys of a newer file may be unknown, which would hide the reason."""
     (problem,) = problems_of_text(f"{SMALLEST}version: {version}\nnew_key: 5\ntopics: [{{match: a, newer: b}}]\n")
 
@@ -22,14 +22,14 @@ def test_a_newer_version_is_one_error_with_a_remedy(version: str) -> None:
     )
 
 
-def test_a_version_from_the_environment_is_checked() -> None:
+def test_validates_configuration_version_from_the_environment() -> None:
     (problem,) = problems_of_text(SMALLEST, SLUICEGATE__VERSION="3")
 
     assert problem.startswith("environment SLUICEGATE__VERSION: version: this file has version 3")
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "1.5", "new", "[2]", "9" * 5000])
-def test_invalid_versions_are_errors_of_the_key(version: str) -> None:
+def test_rejects_invalid_configuration_version(version: str) -> None:
     path: Path = ("version",)
     (problem,) = problems_of_text(f"{SMALLEST}version: {version}\n")
 

@@ -150,7 +150,7 @@ def test_stored_batches_equal_those_of_kafka_3_9(paths: BothPaths) -> None:
     assert not differences, "\n".join(differences[:20])
 
 
-def test_unusual_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
+def test_unusual_message_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
     cases = unusual(time.time_ns() // 1_000_000, is_thorough)
 
     differences = [difference for case in cases if (difference := paths.difference(case)) is not None]
@@ -158,7 +158,7 @@ def test_unusual_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, i
     assert not differences, "\n".join(differences[:20])
 
 
-def test_random_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
+def test_random_message_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is_thorough: bool) -> None:
     now = time.time_ns() // 1_000_000
     cases = random_sets(now, _THOROUGH_SETS if is_thorough else _RANDOM_SETS, seed=now if is_thorough else 1)
 
@@ -167,7 +167,7 @@ def test_random_sets_are_stored_or_rejected_as_by_kafka_3_9(paths: BothPaths, is
     assert not differences, "\n".join(differences[:20])
 
 
-def test_without_the_setting_a_new_broker_closes_the_connection(
+def test_without_legacy_conversion_a_new_broker_closes_the_connection(
     brokers: tuple[Kafka, Kafka], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     proxy = ProxyProcess(tmp_path_factory.mktemp("unchanged"), brokers[1].bootstrap)

@@ -214,7 +214,7 @@ TOPICS = ["existing", "no-such-topic", "no topic", "may-not-alter", ""]
 @pytest.mark.parametrize("entries", ENTRIES, ids=str)
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("validate", [False, True])
-def test_incremental_alterations_are_answered_alike(
+def test_proxy_and_broker_respond_equally_to_incremental_alterations(
     pair: Pair, topic: str, entries: list[Entry], validate: bool
 ) -> None:
     for version in pair.versions(INCREMENTAL):
@@ -234,7 +234,9 @@ def test_incremental_alterations_are_answered_alike(
 )
 @pytest.mark.parametrize("topic", TOPICS)
 @pytest.mark.parametrize("validate", [False, True])
-def test_alterations_are_answered_alike(pair: Pair, topic: str, entries: list[Entry], validate: bool) -> None:
+def test_proxy_and_broker_respond_equally_to_alterations(
+    pair: Pair, topic: str, entries: list[Entry], validate: bool
+) -> None:
     for version in pair.versions(ALTER):
         name = new_topic(pair) if topic == "existing" else topic
         if topic == "existing":
@@ -256,7 +258,7 @@ def test_alterations_are_answered_alike(pair: Pair, topic: str, entries: list[En
                 assert not is_replaced or value_of(pair.broker, name, kind) is None
 
 
-def test_other_topics_of_a_request_are_changed(pair: Pair) -> None:
+def test_an_invalid_topic_does_not_block_the_other_topics_of_a_request(pair: Pair) -> None:
     for api in (INCREMENTAL, ALTER):
         good, bad = new_topic(pair), new_topic(pair)
         for side in pair.sides:
@@ -274,7 +276,7 @@ def test_other_topics_of_a_request_are_changed(pair: Pair) -> None:
             assert value_of(side, bad, PLAIN) is None
 
 
-def test_topics_that_are_mentioned_twice_are_answered_alike(pair: Pair) -> None:
+def test_proxy_and_broker_respond_equally_to_duplicate_topics(pair: Pair) -> None:
     for version in pair.versions(INCREMENTAL):
         name, other = new_topic(pair), new_topic(pair)
         named = [(name, [(PLAIN, SET, "60000")]), (other, [(PLAIN, SET, "60000")]), (name, [(LIST, SET, "1:1")])]
@@ -286,7 +288,7 @@ def test_topics_that_are_mentioned_twice_are_answered_alike(pair: Pair) -> None:
         assert value_of(pair.proxy, other, PLAIN) == "60000"
 
 
-def test_a_mixed_request_changes_both_or_none(pair: Pair) -> None:
+def test_a_request_changes_broker_and_proxy_settings_together_or_not_at_all(pair: Pair) -> None:
     name = new_topic(pair)
     both, proxy = Side(pair.proxy.address, {**OURS, "theirs": "retention.ms"}), pair.proxy
 
@@ -303,7 +305,7 @@ def test_a_mixed_request_changes_both_or_none(pair: Pair) -> None:
     assert (value_of(pair.broker, name, PLAIN), value_of(proxy, name, LIST)) == ("60000", "1:1")
 
 
-def test_settings_are_described_alike(pair: Pair) -> None:
+def test_proxy_and_broker_describe_settings_equally(pair: Pair) -> None:
     name = new_topic(pair)
     for version in pair.versions(DESCRIBE):
         for side in pair.sides:
@@ -325,7 +327,7 @@ def test_settings_are_described_alike(pair: Pair) -> None:
             assert ours[LIST]["documentation"]
 
 
-def test_a_client_that_may_not_describe_sees_nothing(pair: Pair) -> None:
+def test_a_client_without_describe_permission_gets_no_settings(pair: Pair) -> None:
     accepted = altered(pair.proxy, INCREMENTAL, 1, ("may-not-describe", [(LIST, SET, "1:1")]))
     assert [code for _, _, code, _ in accepted] == [0]
 
@@ -361,7 +363,9 @@ def created(side: Side, version: int, *topics: dict[str, Any], validate: bool = 
 @pytest.mark.parametrize("entries", CREATIONS, ids=str)
 @pytest.mark.parametrize("topic", ["new", "existing", "no topic", _MAY_NOT_BE_CREATED, "twice"])
 @pytest.mark.parametrize("validate", [False, True])
-def test_creations_are_answered_alike(pair: Pair, topic: str, entries: list[Entry], validate: bool) -> None:
+def test_proxy_and_broker_respond_equally_to_topic_creations(
+    pair: Pair, topic: str, entries: list[Entry], validate: bool
+) -> None:
     existing = new_topic(pair)
     is_valid = all(value is not None for _, _, value in entries)
     for version in pair.versions(CREATE):
@@ -399,7 +403,7 @@ def test_creations_are_answered_alike(pair: Pair, topic: str, entries: list[Entr
         assert found[1] == found[0]
 
 
-def test_a_topic_that_is_created_anew_has_no_settings(pair: Pair) -> None:
+def test_a_recreated_topic_has_no_settings(pair: Pair) -> None:
     for version in pair.versions(DELETE):
         name = f"again-{uuid.uuid4().hex}"
         proxy = pair.proxy

@@ -142,7 +142,7 @@ def test_reads_letters_of_confluents_own_dlq_action(mode: RuleMode) -> None:
         assert found.obstacle is Obstacle.NOT_ORIGINAL
 
 
-def test_the_last_writer_counts() -> None:
+def test_a_letter_has_the_format_of_its_last_writer() -> None:
     found = letter((*CONNECT, *SLUICEGATE))
 
     assert found.format is LetterFormat.SLUICEGATE
@@ -159,18 +159,18 @@ def test_the_last_writer_counts() -> None:
         ((b"sluicegate.topic", b"orders"),),
     ],
 )
-def test_other_records_are_no_letters(headers: Headers) -> None:
+def test_records_without_headers_of_a_known_format_are_not_letters(headers: Headers) -> None:
     assert read_letter(record(headers)) is None
 
 
 @pytest.mark.parametrize("number", [b"", b"x", b"9" * 21, b"9" * 20, b"\xc2\xb2", b"1_0", b" 1", b"--1"])
-def test_numbers_of_strangers_are_unknown(number: bytes) -> None:
+def test_malformed_offsets_of_other_writers_are_read_as_none(number: bytes) -> None:
     headers = tuple((name, number if name == b"__connect.errors.offset" else value) for name, value in CONNECT)
 
     assert letter(headers).offset is None
 
 
-def test_long_texts_of_strangers_are_cut() -> None:
+def test_long_texts_of_other_writers_are_truncated() -> None:
     found = letter(
         ((b"__connect.errors.topic", b"t" * 10**6), (b"__connect.errors.exception.message", b"\xff" * 10**6))
     )

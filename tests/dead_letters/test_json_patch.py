@@ -122,7 +122,7 @@ def test_a_target_that_does_not_exist_fails(document: str, operation: Any) -> No
         pytest.param([{"op": "move", "from": "/a", "path": "/a/b"}], id="into itself"),
     ],
 )
-def test_other_documents_are_no_patches(patch: Any) -> None:
+def test_rejects_documents_that_are_not_json_patches(patch: Any) -> None:
     with pytest.raises(BadPatch):
         operations_of(patch)
 

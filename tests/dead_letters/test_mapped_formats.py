@@ -74,7 +74,7 @@ def test_each_record_of_a_topic_with_one_original_topic_is_a_letter() -> None:
     assert connect.format is LetterFormat.CONNECT, "the headers of a known writer count"
 
 
-def test_the_last_writer_counts() -> None:
+def test_a_letter_has_the_mapped_format_if_its_headers_are_last() -> None:
     ours_last, connect_last = read(ALL_FIELDS, (*CONNECT, *ADDED)), read(ALL_FIELDS, (*ADDED, *CONNECT))
 
     assert ours_last is not None
@@ -92,7 +92,7 @@ def test_the_last_writer_counts() -> None:
         ("", ADDED),
     ],
 )
-def test_other_records_are_no_letters(text: str, headers: Headers) -> None:
+def test_records_without_the_mapped_headers_are_not_letters(text: str, headers: Headers) -> None:
     assert read(text, headers) is None
 
 
@@ -108,7 +108,7 @@ def test_other_records_are_no_letters(text: str, headers: Headers) -> None:
         ("match: d, headers: {topic: b, place: c}", "place"),
     ],
 )
-def test_mistakes_in_entries_are_errors(entry: str, words: str) -> None:
+def test_mistakes_in_dead_letter_topic_entries_are_errors(entry: str, words: str) -> None:
     (problem,) = problems_of_text(f"{SMALLEST}dead_letter_topics: [{{{entry}}}]\n")
 
     assert words in problem

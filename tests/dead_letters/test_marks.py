@@ -20,7 +20,7 @@ def test_a_mark_is_read_as_it_is_written() -> None:
     assert mark_of(given_up.value()) == given_up
 
 
-def test_other_records_are_no_marks() -> None:
+def test_malformed_values_are_not_marks() -> None:
     assert [mark_of(value) for value in (None, b"", b"1", b"{}", b'{"ranges": [[1]]}', b"\xff", b"[" * 9)] == [None] * 7
 
 
@@ -34,7 +34,7 @@ def test_the_state_of_each_offset_is_that_of_its_marks(written: list[set[int]]) 
 
 
 @given(OFFSETS)
-def test_ranges_have_the_offsets(offsets: set[int]) -> None:
+def test_ranges_cover_exactly_the_given_offsets(offsets: set[int]) -> None:
     ranges = ranges_of_offsets(sorted(offsets))
 
     assert {offset for first, end in ranges for offset in range(first, end)} == offsets
@@ -48,7 +48,7 @@ def test_marks_of_a_deleted_topic_and_of_the_plan_itself_do_not_count() -> None:
     assert [marks.state_of(0, offset, "mine") for offset in (1, 2, 3)] == [None, None, MarkState.GIVEN_UP]
 
 
-def test_marks_that_apply_have_different_keys() -> None:
+def test_marks_that_differ_in_any_field_have_different_keys() -> None:
     marks = [mark({1}), mark({1, 2}), mark({1}, MarkState.GIVEN_UP), mark({1}, plan="other"), mark({1, 3, 2})]
 
     assert len({each.key() for each in marks}) == 5

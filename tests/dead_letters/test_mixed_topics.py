@@ -55,7 +55,7 @@ def test_groups_are_those_made_by_hand(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", DIFFERENT)
-def test_other_groups_are_finer_than_those_made_by_hand(topic: str) -> None:
+def test_differing_groups_are_subsets_of_those_made_by_hand(topic: str) -> None:
     by_hand = grouped_by_hand(topic)
 
     assert all(any(group <= whole for whole in by_hand) for group in grouped_by_tool(topic))

@@ -89,7 +89,7 @@ def listed(bootstrap: str, dead: str) -> tuple[int, int]:
     return topic["records"], sum(group["letters"] for group in groups["groups"])
 
 
-def test_streams(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_reads_letters_written_by_kafka_streams(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, dead, results = (new_topic(kafka_bootstrap, name) for name in ("orders", "dead", "results"))
     originals = write_originals(kafka_bootstrap, topic, numbers())
     failures = COUNT - COUNT // KINDS * 3
@@ -105,7 +105,7 @@ def test_streams(kafka_bootstrap: str, tmp_path: Path) -> None:
     assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
-def test_spring(kafka_bootstrap: str) -> None:
+def test_reads_letters_written_by_spring(kafka_bootstrap: str) -> None:
     topic, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     originals = write_originals(kafka_bootstrap, topic, numbers())
     failures = COUNT - COUNT // KINDS * 4
@@ -119,7 +119,7 @@ def test_spring(kafka_bootstrap: str) -> None:
     assert listed(kafka_bootstrap, dead) == (failures, failures)
 
 
-def test_retry_topics_of_spring(kafka_bootstrap: str) -> None:
+def test_reads_letters_written_after_spring_retry_topics(kafka_bootstrap: str) -> None:
     topic = new_topic(kafka_bootstrap, "orders")
     records = [
         Original(TIME + 7 * i, f"{i}".encode() if i % 3 else None, f"{i}".encode(), HEADERS[i % len(HEADERS)])
@@ -168,7 +168,7 @@ def connector(folder: Path, name: str, topic: str, dead: str, **settings: str) -
     return str(file)
 
 
-def test_connect(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_reads_letters_written_by_kafka_connect(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     lines, dead_lines = new_topic(kafka_bootstrap, "lines"), new_topic(kafka_bootstrap, "dead")
     originals = write_originals(kafka_bootstrap, topic, connect_records())
@@ -235,7 +235,7 @@ def shared_records() -> Iterator[Original]:
 
 
 @pytest.mark.parametrize("is_copied", [True, False])
-def test_share_groups(share_groups_broker: Kafka, is_copied: bool) -> None:
+def test_reads_letters_written_by_share_groups(share_groups_broker: Kafka, is_copied: bool) -> None:
     bootstrap = share_groups_broker.bootstrap
     topic = new_topic(bootstrap, "orders")
     dead = desk.new_topic(bootstrap, "dlq.dead", PARTITIONS, errors_deadletterqueue_group_enable="true")
@@ -292,7 +292,7 @@ def _errors_in(lines: list[list[str]]) -> dict[Place, Error]:
 
 
 @pytest.mark.parametrize("mode", [RuleMode.READ, RuleMode.WRITE])
-def test_confluent_rules(kafka_bootstrap: str, mode: RuleMode) -> None:
+def test_reads_letters_written_by_confluent_rules(kafka_bootstrap: str, mode: RuleMode) -> None:
     dead = new_topic(kafka_bootstrap, "dead")
     registry = SchemaRegistryClient.new_client({"url": "mock://"})
     rule = Rule("is-paid", None, RuleKind.CONDITION, mode, "CEL", [], None, "message.n % 5 == 0", None, "DLQ", False)

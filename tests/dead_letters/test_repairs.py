@@ -89,7 +89,7 @@ def test_a_function_changes_everything_but_the_topic(tmp_path: Path) -> None:
         repaired(letter_, [other])
 
 
-def test_a_function_that_changes_nothing_or_returns_none(tmp_path: Path) -> None:
+def test_a_function_can_return_the_same_letter_or_none(tmp_path: Path) -> None:
     same = letter(CONNECT)
     assert repaired(same, [read_function(function(tmp_path, "return record"))]) is same
     assert repaired(same, [read_function(function(tmp_path, "return None"))]) is None
@@ -108,7 +108,7 @@ def test_a_function_that_does_not_exist_is_reported(tmp_path: Path) -> None:
             read_function(text)
 
 
-def test_another_text_is_another_repair(tmp_path: Path) -> None:
+def test_repair_functions_with_different_code_have_different_identities(tmp_path: Path) -> None:
     one, other = (read_function(function(tmp_path, f"return replace(record, value=b'{each}')")) for each in "ab")
     assert one.name == other.name
     assert one.identity != other.identity

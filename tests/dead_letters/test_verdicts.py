@@ -37,7 +37,7 @@ def letters_of(topic: str, count: int) -> list[Letter]:
 
 @pytest.mark.parametrize("fix", [None, TimeFix.NOW])
 @pytest.mark.parametrize("topic", ["strict", "observed", "fixed", "marked", "masked", "other"])
-def test_bad_letters_among_others(topic: str, fix: TimeFix | None, tmp_path: Path) -> None:
+def test_bad_letters_get_the_same_verdicts_among_valid_letters(topic: str, fix: TimeFix | None, tmp_path: Path) -> None:
     alone = validator(tmp_path)
     valid = [letter(from_topic(CONNECT, topic), json.dumps({"n": i}).encode(), i, TIME) for i in range(70)]
     letters = [*valid, *letters_of(topic, 30), *letters_of("other", 3)]
@@ -48,7 +48,7 @@ def test_bad_letters_among_others(topic: str, fix: TimeFix | None, tmp_path: Pat
     assert sum(each.is_valid for each in found[:70]) == 70
 
 
-def test_a_batch_over_a_limit_of_the_topic_is_no_reason_to_reject_its_letters(tmp_path: Path) -> None:
+def test_letters_are_not_rejected_for_the_size_of_their_batch(tmp_path: Path) -> None:
     file = Path(configuration(tmp_path, "127.0.0.1:1", topics=[{"match": "small", "max.message.bytes": 2000}]))
     letters = [letter(from_topic(CONNECT, "small"), bytes(1000), i, TIME) for i in range(5)]
     letters.append(letter(from_topic(CONNECT, "small"), bytes(3000), 5, TIME))

@@ -163,7 +163,7 @@ def test_the_disruption_budget_allows_one_pod_to_be_drained(replicas: int, tmp_p
     assert "minAvailable" not in budget["spec"]
 
 
-def test_a_minimum_that_blocks_drains_is_rejected(tmp_path: Path) -> None:
+def test_a_minimum_of_available_pods_that_blocks_drains_is_rejected(tmp_path: Path) -> None:
     minimum = ("--set", "podDisruptionBudget.minAvailable=1")
 
     assert "node drain" in helm_error(*minimum, "--set", "replicaCount=1")

@@ -19,7 +19,7 @@ def test_promtool_accepts_the_scrape_configuration() -> None:
 
 
 @pytest.mark.long
-def test_each_alert_fires_with_its_texts() -> None:
+def test_each_alert_fires_with_its_expected_annotations() -> None:
     tested = promtool("test", "rules", RULE_TESTS)
     assert tested.returncode == 0, tested.stdout + tested.stderr
     written = RULE_TESTS.read_text()

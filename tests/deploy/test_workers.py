@@ -55,7 +55,7 @@ def test_counts_match_the_clients_responses(proxy_and_responses: tuple[ProxyProc
     assert batches['{outcome="unknown"}'] == batches['{outcome="resend"}'] == 0
 
 
-def test_each_produce_request_uses_one_path_and_is_timed(
+def test_each_produce_request_is_counted_on_one_path_and_timed(
     proxy_and_responses: tuple[ProxyProcess, Counter[str | None]],
 ) -> None:
     process, _ = proxy_and_responses

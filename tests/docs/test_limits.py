@@ -17,30 +17,32 @@ _DEADLINES = "tests/proxy/session/test_deadlines.py"
 _DOOR = "tests/proxy/network/test_accepting.py"
 _DECOMPRESSED = f"{_MET}::test_a_payload_at_the_decompression_limit_is_forwarded_and_a_larger_one_rejected"
 AT_THE_EDGE = {
-    "limits.max_frame_bytes": f"{_MET}::test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection",
-    "limits.max_buffered_bytes": (f"{_MET}::test_large_requests_beyond_their_share_of_memory_wait"),
+    "limits.max_frame_bytes": f"{_MET}::test_frame_at_the_size_limit_is_accepted_and_a_larger_one_closes_connection",
+    "limits.max_buffered_bytes": (f"{_MET}::test_large_requests_beyond_their_memory_share_are_paused_and_counted"),
     "limits.max_decompressed_bytes": _DECOMPRESSED,
     "limits.max_decompression_ratio": _DECOMPRESSED,
     "limits.max_decompression_window_bytes": _DECOMPRESSED,
-    "limits.max_request_partitions": f"{_MET}::test_the_partition_limit_is_accepted_and_one_more_closes_the_connection",
-    "limits.max_request_records": f"{_MET}::test_the_record_limit_is_accepted_and_one_more_closes_the_connection",
-    "limits.max_request_headers": f"{_MET}::test_the_header_limit_is_accepted_and_one_more_rejected",
+    "limits.max_request_partitions": (
+        f"{_MET}::test_partitions_at_the_limit_are_accepted_and_one_more_closes_connection"
+    ),
+    "limits.max_request_records": f"{_MET}::test_records_at_the_limit_are_accepted_and_one_more_closes_connection",
+    "limits.max_request_headers": f"{_MET}::test_headers_at_the_limit_are_accepted_and_one_more_is_rejected",
     "limits.max_record_errors": f"{_MET}::test_record_errors_beyond_the_response_limit_are_counted",
     "limits.max_quarantined_bytes": (
         "tests/proxy/session/produce/test_quarantining.py::test_bad_records_that_just_fit_the_memory_are_stored"
     ),
-    "limits.rule_cpu_seconds": f"{_RULES}::test_a_request_has_one_budget_for_all_its_records",
-    "limits.rule_memory_bytes": f"{_RULES}::test_an_evaluation_that_exceeds_the_memory_is_too_costly",
-    "limits.max_in_flight": f"{_MET}::test_a_client_at_the_in_flight_limit_waits",
-    "limits.max_in_flight_total": (f"{_MET}::test_clients_at_the_total_in_flight_limit_wait_in_their_order"),
+    "limits.rule_cpu_seconds": f"{_RULES}::test_records_of_a_request_share_one_cpu_time_budget",
+    "limits.rule_memory_bytes": f"{_RULES}::test_evaluation_exceeding_memory_limit_is_too_costly",
+    "limits.max_in_flight": f"{_MET}::test_client_at_the_in_flight_limit_is_paused",
+    "limits.max_in_flight_total": (f"{_MET}::test_clients_at_the_total_in_flight_limit_resume_in_order"),
     "limits.max_connections": (
         "tests/proxy/session/handlers/test_session.py::test_a_connection_above_the_limit_is_aborted_and_counted"
     ),
     "limits.max_connections_per_address": (
-        "tests/proxy/session/opening/test_admission.py::test_one_address_cannot_use_the_slots_of_others"
+        "tests/proxy/session/opening/test_admission.py::test_connections_per_address_are_limited"
     ),
     "limits.max_new_connections_per_second": (
-        "tests/proxy/session/quotas/test_token_bucket.py::test_a_bucket_gives_the_tokens_of_one_second_at_once"
+        "tests/proxy/session/quotas/test_token_bucket.py::test_full_bucket_allows_a_burst_of_one_second"
     ),
     "limits.max_new_connections_per_second_per_address": (
         "tests/proxy/network/test_accept_filter.py::test_connections_above_the_rate_of_an_address_are_rejected"

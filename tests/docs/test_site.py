@@ -64,7 +64,7 @@ def test_each_page_shows_the_version(built_site: Path) -> None:
     assert [page.name for page in built_site.rglob("*.html") if not shown.search(page.read_text())] == []
 
 
-def test_links_between_pages_stay_links(built_site: Path) -> None:
+def test_links_between_pages_are_rendered_as_links(built_site: Path) -> None:
     lost, pages = [], [page for page in PAGES if page.is_relative_to(ROOT / "docs")]
     for page in pages:
         shown = (built_site / page.relative_to(ROOT / "docs")).with_suffix(".html")

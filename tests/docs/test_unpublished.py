@@ -13,13 +13,13 @@ def run_script(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, root / SCRIPT, *arguments], capture_output=True, text=True, check=False)
 
 
-def test_each_page_has_its_note() -> None:
+def test_each_page_has_its_note_about_the_unpublished_package() -> None:
     done = run_script(ROOT, "--check")
 
     assert done.returncode == 0, done.stderr
 
 
-def test_the_first_release_removes_every_note(tmp_path: Path) -> None:
+def test_the_first_release_removes_every_note_about_the_unpublished_package(tmp_path: Path) -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     for file in (ROOT / SCRIPT, *pages):
         (tmp_path / file.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)

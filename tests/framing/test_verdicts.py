@@ -54,7 +54,7 @@ def test_an_ambiguous_batch_is_rejected_and_its_first_record_is_named(
         assert f"Record {1 if 'offset deltas' in case else 0} of the batch for t-0" in rejected.message
 
 
-def test_the_message_has_the_stated_and_the_real_length() -> None:
+def test_the_error_message_has_the_stated_and_the_real_length() -> None:
     message = validate_batch(AMBIGUOUS["a length +5, gzip"](NOW), SAFE).rejected[PLACE].message
 
     assert message is not None and "has a length field of 17 bytes, but its fields end after 12" in message
@@ -73,7 +73,7 @@ def test_an_unreadable_batch_is_forwarded_and_reported(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
-def test_strict_rejects_an_unreadable_batch(case: str) -> None:
+def test_framing_strict_rejects_an_unreadable_batch(case: str) -> None:
     rejected = validate_batch(UNREADABLE[case](NOW), STRICT).rejected[PLACE]
 
     assert (rejected.code, rejected.reason) == (ErrorCode.INVALID_RECORD, Reason.UNREADABLE_FRAMING)

@@ -17,5 +17,5 @@ def test_seeds_and_corpus_cause_no_fault(name: str) -> None:
         target.run(data)
 
 
-def test_the_corpus_is_small() -> None:
+def test_the_stored_corpus_stays_within_its_size_limit() -> None:
     assert sum(len(data) for name in TARGETS for data in stored_corpus(name).values()) < _MOST_KEPT_BYTES

@@ -201,7 +201,7 @@ def reasons_of_suspended_topics(proxy: ProxyProcess, other: str = UNCHANGED) -> 
     return {each["topic"]: each["reason"] for each in found["suspended"]}
 
 
-def test_a_proxy_that_was_cut_off_takes_a_change_within_two_seconds_of_its_return(tmp_path: Path) -> None:
+def test_a_reconnected_proxy_applies_missed_changes_within_two_seconds(tmp_path: Path) -> None:
     kafka = Kafka(KAFKA_NEW, tmp_path / "kafka", relay_host="127.0.0.2")
     with closing(run_kafka(kafka)) as brokers, ExitStack() as stopped:
         (node,) = next(brokers).nodes

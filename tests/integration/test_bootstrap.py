@@ -29,7 +29,9 @@ def bootstrap_configuration(folder: Path, *arguments: str) -> Loaded:
     return load_file(file, {})
 
 
-def test_each_topic_gets_the_brokers_settings_and_rejects_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_bootstrap_writes_each_topics_settings_so_that_nothing_is_rejected(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
     names = [create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "7000"}, 1) for _ in range(3)]
     names.append(create_topic(kafka_bootstrap, {"cleanup.policy": "compact", "max.message.bytes": "12345"}, 1))
     names.append(create_topic(kafka_bootstrap, {"message.timestamp.type": "LogAppendTime"}, 2))

@@ -48,7 +48,7 @@ def response_entries(address: str, topic: str, version: int, *partitions: tuple[
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_broker_that_does_not_lead_a_partition_reports_that_first(
+def test_a_brokers_not_leader_error_comes_before_a_validation_error(
     version: int, cluster: Kafka, cluster_proxy: ProxyProcess
 ) -> None:
     validated = create_topic(cluster.bootstrap, VALIDATED, partitions=3, replicas=3)

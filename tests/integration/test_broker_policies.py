@@ -97,7 +97,7 @@ CHANGES = pytest.mark.parametrize("make_change", [change, replace], ids=["increm
 Change = Callable[[str, str, dict[str, str]], None]
 
 
-def test_a_policy_for_new_topics_sees_the_brokers_settings_alone(cluster: Cluster) -> None:
+def test_a_broker_policy_for_new_topics_gets_only_the_brokers_settings(cluster: Cluster) -> None:
     through, direct = new_name("orders"), new_name("orders")
     create(cluster.bootstrap, direct, {RETENTION: "7200000"})
 
@@ -110,7 +110,7 @@ def test_a_policy_for_new_topics_sees_the_brokers_settings_alone(cluster: Cluste
 
 
 @CHANGES
-def test_a_policy_for_alterations_sees_the_brokers_settings_alone(cluster: Cluster, make_change: Change) -> None:
+def test_a_broker_policy_for_alterations_gets_only_the_brokers_settings(cluster: Cluster, make_change: Change) -> None:
     through, direct = new_name("orders"), new_name("orders")
     for topic in (through, direct):
         create(cluster.bootstrap, topic, {})
@@ -126,7 +126,7 @@ def test_a_policy_for_alterations_sees_the_brokers_settings_alone(cluster: Clust
 
 
 @SETTINGS
-def test_a_topic_that_a_policy_refuses_leaves_no_setting(cluster: Cluster, settings: dict[str, str]) -> None:
+def test_a_topic_that_a_broker_policy_rejects_leaves_no_setting(cluster: Cluster, settings: dict[str, str]) -> None:
     topic = new_name("uncreatable")
 
     assert refusal(lambda: create(cluster.proxy.bootstrap, topic, settings)) == REFUSED
@@ -137,7 +137,7 @@ def test_a_topic_that_a_policy_refuses_leaves_no_setting(cluster: Cluster, setti
 
 @CHANGES
 @SETTINGS
-def test_an_alteration_that_a_policy_refuses_leaves_no_setting(
+def test_an_alteration_that_a_broker_policy_rejects_leaves_no_setting(
     cluster: Cluster, make_change: Change, settings: dict[str, str]
 ) -> None:
     topic = new_name("unalterable")

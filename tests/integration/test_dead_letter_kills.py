@@ -33,7 +33,7 @@ def kafka(tmp_path: Path) -> Iterator[Kafka]:
 @pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("records", [1_000_000 if os.environ.get("SLUICEGATE_THOROUGH") else 15_000])
-def test_each_record_is_written_once_and_in_order(records: int, kafka: Kafka, tmp_path: Path) -> None:
+def test_killed_redrives_write_each_record_once_and_in_order(records: int, kafka: Kafka, tmp_path: Path) -> None:
     original, dead = new_topic(kafka.bootstrap, "orders", PARTITIONS), new_topic(kafka.bootstrap, "dead", 2)
     by_target = [letters_for(original, each) for each in range(PARTITIONS)]
     for partition in range(2):

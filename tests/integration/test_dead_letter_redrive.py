@@ -13,7 +13,7 @@ from tests.dead_letters.desk import configuration, letters_for, new_topic, plann
 from tests.dead_letters.letters import OWN
 
 
-def test_redrives_as_planned_and_once(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_redrives_each_record_once_and_as_planned(kafka_bootstrap: str, tmp_path: Path) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead", 2)
     of_original = (*OWN, *letters_for(original, 2))
     write(kafka_bootstrap, dead, [(b"a", b"1", of_original), (b"b", b"2", of_original)])
@@ -44,7 +44,7 @@ def test_redrives_as_planned_and_once(kafka_bootstrap: str, tmp_path: Path) -> N
     assert (later["redrive"], later["remain"]) == ({}, {**remaining, "already_redriven": 3})
 
 
-def test_a_changed_plan_is_not_applied(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_plan_that_changed_since_its_review_is_not_applied(kafka_bootstrap: str, tmp_path: Path) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
     write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original))] * 2)
     file = configuration(tmp_path, kafka_bootstrap)
@@ -58,7 +58,7 @@ def test_a_changed_plan_is_not_applied(kafka_bootstrap: str, tmp_path: Path) -> 
     assert run_json(*apply)["written"] == 2, "with its offsets the plan is the same"
 
 
-def test_a_selection_is_redriven_alone(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_only_selected_letters_are_redriven(kafka_bootstrap: str, tmp_path: Path) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
     other = tuple((name, b"other" if name.endswith(b".message") else text) for name, text in letters_for(original))
     write(
@@ -125,7 +125,9 @@ def test_records_that_the_broker_rejects_are_given_up_and_the_others_are_written
     assert later["remain"] == {"already_redriven": 97, "given_up": 3}
 
 
-def test_a_record_that_comes_back_again_and_again_is_left(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_record_that_returns_to_the_dead_letter_topic_repeatedly_is_not_redriven(
+    kafka_bootstrap: str, tmp_path: Path
+) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     write(kafka_bootstrap, dead, [(b"a", b"1", letters_for(original))])
     file = configuration(tmp_path, kafka_bootstrap)
@@ -142,7 +144,7 @@ def test_a_record_that_comes_back_again_and_again_is_left(kafka_bootstrap: str, 
     assert (plan["redrive"], plan["remain"]) == ({}, {"already_redriven": 2, "attempts_exceeded": 1})
 
 
-def test_a_second_run_fences_the_first(kafka_bootstrap: str) -> None:
+def test_a_second_redrive_fences_the_first(kafka_bootstrap: str) -> None:
     cluster, marks = Cluster({"bootstrap.servers": kafka_bootstrap}), new_topic(kafka_bootstrap, "marks")
     mark = Mark("dead", "id", 0, ((0, 1),), MarkState.REDRIVEN, "plan", "me", 1)
     first = TransactionalWriter(cluster, "fenced", marks)

@@ -84,7 +84,7 @@ def test_the_plan_shows_contents_only_with_samples(kafka_bootstrap: str, tmp_pat
     assert "value before" not in table
 
 
-def test_a_plan_is_applied_only_with_its_repairs(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_redrive_plan_is_applied_only_with_its_repairs(kafka_bootstrap: str, tmp_path: Path) -> None:
     original = new_topic(kafka_bootstrap, "orders")
     dead = letters(kafka_bootstrap, original)
     config, rename, function = files(tmp_path, kafka_bootstrap, original)
@@ -99,7 +99,7 @@ def test_a_plan_is_applied_only_with_its_repairs(kafka_bootstrap: str, tmp_path:
     assert stored(kafka_bootstrap, original) == []
 
 
-def test_another_schema_id_is_written(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_repaired_schema_id_is_written(kafka_bootstrap: str, tmp_path: Path) -> None:
     original, dead = new_topic(kafka_bootstrap, "orders", 3), new_topic(kafka_bootstrap, "dead")
     write(kafka_bootstrap, dead, [(b"a", b"\0\0\0\0\x07abc", from_topic(CONNECT, original))])
     config = configuration(tmp_path, kafka_bootstrap)

@@ -75,7 +75,7 @@ def test_shows_groups_of_all_formats(kafka_bootstrap: str) -> None:
     ]
 
 
-def test_contents_are_shown_as_the_policy_of_the_original_topic_says(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_contents_are_shown_if_the_policy_of_the_original_topic_allows_it(kafka_bootstrap: str, tmp_path: Path) -> None:
     dead = new_topic(kafka_bootstrap, "dead")
     value = b'{"card": "4111111111111111", "n": 1}'
     topics = ("shown", "masked", "hidden")
@@ -113,7 +113,7 @@ def test_sensitive_fields_are_masked(kafka_bootstrap: str, tmp_path: Path) -> No
     assert group["example"]["contents"]["value"]["text"] == '{"card": "****", "n": 1}'
 
 
-def test_a_missing_topic_and_missing_options_end_the_command(kafka_bootstrap: str) -> None:
+def test_a_missing_topic_or_option_fails_the_command(kafka_bootstrap: str) -> None:
     assert "there is no topic gone" in run("show", "gone", "--bootstrap", kafka_bootstrap, code=2)
     assert "specify --config FILE or --bootstrap" in run("list", code=2)
 
@@ -132,7 +132,7 @@ def test_writes_a_report_also_of_letters_without_a_date(kafka_bootstrap: str, tm
     assert "No such file or directory" in run("show", *options, str(tmp_path / "absent" / "report.html"), code=2)
 
 
-def test_validates_as_a_proxy_responds(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_verdicts_equal_the_responses_of_a_proxy(kafka_bootstrap: str, tmp_path: Path) -> None:
     """The oracle is a running proxy, to which the same records are produced one by one."""
     original, dead = new_topic(kafka_bootstrap, "orders"), new_topic(kafka_bootstrap, "dead")
     now = time.time_ns() // 1_000_000

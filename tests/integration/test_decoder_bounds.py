@@ -81,7 +81,7 @@ def _has_response(address: str, frame: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_one_more_than_the_bound_closes_the_connection_as_at_a_broker(
+def test_a_request_one_over_a_decoder_bound_closes_the_connection_as_at_a_broker(
     name: str, broker: Kafka, proxy: ProxyProcess
 ) -> None:
     most, flood = FRAMES[name](0), FRAMES[name](1)

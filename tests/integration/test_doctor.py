@@ -132,7 +132,7 @@ def test_an_advertised_address_of_a_broker_is_reported(kafka_bootstrap: str, tmp
     assert found["port of broker 1"][0] == "failure"
 
 
-def test_an_advertised_host_that_leads_elsewhere_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_an_advertised_host_that_does_not_reach_the_proxy_is_reported(kafka_bootstrap: str, tmp_path: Path) -> None:
     config = config_in_front_of(kafka_bootstrap)
     config["listen"]["advertised_host"] = "127.0.0.3"  # another address of this machine, on which nothing listens
 

@@ -55,7 +55,7 @@ def is_stale(proxy: ProxyProcess) -> dict[str, bool]:
     return {each["name"].rpartition(":")[2]: each["is_stale"] for each in fleet_at(proxy)["proxies"]}
 
 
-def test_all_proxies_show_all_and_what_differs_is_named(
+def test_each_proxy_shows_the_whole_fleet_and_names_differences(
     kafka_bootstrap: str, proxies: tuple[ProxyProcess, ProxyProcess]
 ) -> None:
     one, two = proxies

@@ -164,7 +164,7 @@ def test_java_works_in_a_group_without_a_rebootstrap(newest_cluster: Kafka, port
     assert rebootstraps_through(ports.proxy) == before
 
 
-def test_a_node_that_moved_is_found_again(newest_cluster: Kafka, way: Way) -> None:
+def test_a_broker_that_moved_to_another_address_is_found_again(newest_cluster: Kafka, way: Way) -> None:
     """Brokers 1 and 2 swap addresses. A client with old Metadata gets the code that it gets without the proxy."""
     own = way.cluster_id()
     first, second = newest_cluster.nodes

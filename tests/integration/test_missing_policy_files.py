@@ -73,7 +73,7 @@ def stage(
         proxy.stop()
 
 
-def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(stage: ProxyWithTeamFile) -> None:
+def test_policies_of_a_missing_file_apply_until_it_returns_or_its_removal_is_accepted(stage: ProxyWithTeamFile) -> None:
     proxy = stage.proxy
     stage.team.unlink()
     stage.is_missing()
@@ -100,7 +100,7 @@ def test_a_vanished_file_is_kept_until_it_is_back_or_its_removal_is_accepted(sta
     assert proxy.get("/readyz") == (200, "serving\n")
 
 
-def test_a_vanished_folder_is_kept_and_a_restarted_worker_has_its_policies(
+def test_policies_of_a_missing_folder_apply_also_in_a_restarted_worker(
     stage: ProxyWithTeamFile, web_ui: "Page | None"
 ) -> None:
     """The folder has the schema of a rule and a key too, which a restarted worker could not read."""

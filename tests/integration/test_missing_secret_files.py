@@ -24,7 +24,7 @@ def certificate_of(proxy: ProxyProcess) -> str:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_a_vanished_certificate_stays_in_use_until_it_is_back(
+def test_a_missing_certificate_file_stays_in_use_until_it_returns(
     kafka_bootstrap: str, workers: int, tmp_path: Path, web_ui: "Page | None"
 ) -> None:
     folder, elsewhere = tmp_path / "tls", tmp_path / "elsewhere"

@@ -200,7 +200,7 @@ def test_the_name_in_a_rejected_token_is_not_used(proxy_with_claim: ProxyProcess
 
 
 @pytest.mark.parametrize("wrap", [b"x=%s\x01", b"%s\x01"])
-def test_of_several_tokens_in_one_message_the_brokers_choice_counts(
+def test_the_token_that_the_broker_uses_counts_if_a_message_has_several(
     proxy_with_claim: ProxyProcess, wrap: bytes
 ) -> None:
     """The second token is in an extension's value, or in an `auth` pair before another such pair."""

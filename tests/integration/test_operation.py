@@ -133,7 +133,7 @@ def test_a_client_that_ignores_api_versions_reconnects_slowly(kafka_bootstrap: s
         proxy.stop()
 
 
-def test_one_client_can_be_traced(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_a_single_client_can_be_traced_in_the_log(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     proxy = ProxyProcess(tmp_path, kafka_bootstrap, {"log": {"client_id": "followed"}}).start()
     try:
@@ -246,7 +246,7 @@ def test_a_blocked_log_delays_no_client(target: str, kafka_bootstrap: str, tmp_p
 
 
 @pytest.mark.long
-def test_unread_responses_do_not_occupy_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_unread_responses_do_not_accumulate_in_memory(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Backpressure: when a client stops reading, the proxy stops reading its broker connection."""
     proxy = ProxyProcess(tmp_path, kafka_bootstrap).start()
     topic = create_topic(kafka_bootstrap, UNVALIDATED | {"max.message.bytes": "20000000"})

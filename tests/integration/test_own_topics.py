@@ -50,7 +50,7 @@ def proxy_with_state_topic(folder: Path, upstream: str, topic: str) -> ProxyProc
     return process
 
 
-def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) -> None:
+def test_errors_for_own_topics_equal_a_brokers_authorization_errors(tmp_path: Path) -> None:
     """The proxy may not read the state topic either, so it is not ready, and its configuration names the topics."""
     authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     settings = {"authorizer.class.name": authorizer, "allow.everyone.if.no.acl.found": "true"}
@@ -95,7 +95,7 @@ def test_the_errors_are_those_of_a_broker_without_authorization(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_administrator_changes_an_own_topic_only_at_the_cluster(
+def test_own_topics_can_only_be_changed_directly_at_the_cluster(
     kafka_bootstrap: str, tmp_path: Path, workers: int
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, STATE, partitions=1) for _ in range(2))

@@ -115,7 +115,7 @@ def test_acks_0_with_a_bad_partition_stores_the_good_ones_and_closes(topic: str,
     assert log_size(proxy, topic, 1) == 0
 
 
-def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: ProxyProcess) -> None:
+def test_an_acks_0_request_sent_just_before_the_client_closes_is_stored(topic: str, proxy: ProxyProcess) -> None:
     with RawClient(leader_of(proxy, topic)) as client:
         for _ in range(20):
             client.send(PRODUCE, 9, produce_body(9, [topic_data(topic, (0, good_batch_now()))], acks=0))
@@ -123,7 +123,7 @@ def test_acks_0_sent_just_before_the_client_leaves_arrives(topic: str, proxy: Pr
     eventually(lambda: log_size(proxy, topic, 0) == 20 * len(good_batch_now()), what="all twenty batches")
 
 
-def test_an_unknown_topic_id_is_looked_up(
+def test_the_proxy_looks_up_an_unknown_topic_id(
     topic: str, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     with RawClient(kafka_bootstrap.split(",", maxsplit=1)[0]) as client:

@@ -88,7 +88,7 @@ def wait_for_quarantined_records(kafka: Kafka, topic: str, count: int, dead: str
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("version", [3, 9, 12])
-def test_bad_records_are_kept_unchanged_before_the_response(
+def test_bad_records_are_quarantined_unchanged_before_the_response(
     codec: str, version: int, strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     if codec == "zstd" and version == 3:
@@ -143,7 +143,7 @@ def test_quarantined_records_are_counted_and_reported(strict_kafka: Kafka, proxy
     proxy.wait_for_line("batch quarantined")
 
 
-def test_all_bad_records_of_a_large_batch_are_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_all_bad_records_of_a_large_batch_are_quarantined(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
     count = 20_000
     data = batch([Rec(i, f"{i}".encode(), b"v") for i in range(count)], LZ4)
 
@@ -169,7 +169,7 @@ def test_good_partitions_of_the_request_are_stored(strict_kafka: Kafka, proxy: P
     assert len(wait_for_quarantined_records(strict_kafka, topic, 1)) == 1
 
 
-def test_bad_records_with_acks_0_are_kept_and_the_connection_is_closed(
+def test_bad_records_with_acks_0_are_quarantined_and_the_connection_is_closed(
     strict_kafka: Kafka, proxy: ProxyProcess, topic: str
 ) -> None:
     for version in (3, 9):
@@ -180,7 +180,9 @@ def test_bad_records_with_acks_0_are_kept_and_the_connection_is_closed(
     assert len(wait_for_quarantined_records(strict_kafka, topic, 2)) == 2
 
 
-def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy: ProxyProcess, topic: str) -> None:
+def test_an_unparsable_batch_is_rejected_and_not_quarantined(
+    strict_kafka: Kafka, proxy: ProxyProcess, topic: str
+) -> None:
     damaged = [batch([Rec(0)], crc=7), batch([Rec(0)], count=2, last_offset_delta=1), batch([Rec(0)], LZ4, tail=b"x")]
     with raw_client_of(proxy) as client:
         codes = [
@@ -195,7 +197,7 @@ def test_an_unparsable_batch_is_rejected_and_not_kept(strict_kafka: Kafka, proxy
     ][-1] == "1"
 
 
-def test_a_batch_that_the_broker_rejects_is_not_kept(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
+def test_a_batch_that_the_broker_rejects_is_not_quarantined(strict_kafka: Kafka, proxy: ProxyProcess) -> None:
     """Otherwise any client could write to a dead-letter topic with the proxy's login, by inventing topic names."""
     before = len(read_records(strict_kafka, "dead", 0))
     with raw_client_of(proxy) as client:
@@ -329,7 +331,7 @@ def test_events_report_the_outcome_of_each_batch(strict_kafka: Kafka, proxy: Pro
     ]
 
 
-def test_a_record_that_violates_a_rule_is_kept_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
+def test_a_record_that_violates_a_rule_is_quarantined_with_the_rules_name(strict_kafka: Kafka, tmp_path: Path) -> None:
     topic = create_topic_on_node(strict_kafka, 1, f"ruled-{uuid.uuid4().hex[:8]}")
     rules = [{"name": "keyed", "key": {"required": True}}, {"name": "tenant", "headers": {"required": ["tenant"]}}]
     settings = {"topics": [{"match": topic, "quarantine": "dead-ruled", "rules": rules}]}

@@ -70,7 +70,7 @@ def fill_and_replace_disk(_kafka: Kafka, node: Node, disk: Disk) -> Callable[[],
 
 
 @pytest.mark.parametrize("lose", [kill_broker, fill_and_replace_disk], ids=lambda each: each.__name__)
-def test_every_permanently_rejected_record_has_been_kept(
+def test_every_permanently_rejected_record_was_quarantined_despite_an_outage(
     lose: Callable[[Kafka, Node, Disk], Callable[[], None]], kafka: Kafka, disk: Disk, tmp_path: Path
 ) -> None:
     if lose is fill_and_replace_disk:

@@ -31,7 +31,7 @@ def topic(kafka_bootstrap: str) -> str:
     return name
 
 
-def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> None:
+def test_a_range_read_returns_only_records_within_its_time_bounds(kafka_bootstrap: str, topic: str) -> None:
     upstream = Upstream(bootstrap=(parse_host_port(kafka_bootstrap),))
 
     def read(times_ms: tuple[int, int], most: int = 1000, most_bytes: int = 1 << 20) -> tuple[RangeRead, list[int]]:
@@ -53,7 +53,7 @@ def test_a_range_is_read_within_its_bounds(kafka_bootstrap: str, topic: str) -> 
 
 
 @pytest.mark.long
-def test_a_login_needs_read_on_the_topic_and_no_right_to_a_group(guarded: GuardedBroker) -> None:
+def test_reading_a_range_requires_read_permission_on_the_topic_and_none_on_a_group(guarded: GuardedBroker) -> None:
     """Alice may read the topic, bob may only describe it; nobody has a right to a group."""
     address = {"bootstrap.servers": guarded.kafka.bootstrap, "ssl.ca.location": str(guarded.authority.file)}
     producer = Producer(client_login("alice", "secret") | address)

@@ -172,12 +172,12 @@ def old_proxy(settings: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
         broker.stop()
 
 
-def test_every_reason_of_the_page_has_a_cause() -> None:
+def test_every_documented_reason_has_a_test_case() -> None:
     assert list(documented_reasons()) == [reason.value for reason in CAUSES]
 
 
 @pytest.mark.parametrize("reason", CAUSES, ids=str)
-def test_a_running_proxy_says_what_the_page_says(reason: Reason, request: pytest.FixtureRequest) -> None:
+def test_a_running_proxy_reports_each_reason_as_documented(reason: Reason, request: pytest.FixtureRequest) -> None:
     cause = CAUSES[reason]
     bootstrap, proxy = request.getfixturevalue("old_proxy" if cause.version < 3 else "proxy")
     if reason is Reason.OWN_TOPIC:

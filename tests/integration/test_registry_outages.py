@@ -154,7 +154,7 @@ FAULTS: dict[str, tuple[Callable[[FaultyRegistryFront], Answering], str]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_is_a_reported_outage_that_ends_with_the_fault(
+def test_each_registry_fault_is_reported_as_an_outage_that_ends_with_it(
     fault: str,
     faulty_registry: FaultyRegistryFront,
     proxy: ProxyProcess,

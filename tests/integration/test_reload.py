@@ -259,7 +259,7 @@ def test_reloads_under_load_drop_no_connection_and_lose_no_record(kafka_bootstra
     assert proxy.metric("sluicegate_protocol_errors_total") == 0
 
 
-def test_connected_clients_are_exempt_while_the_file_exempts_them(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
+def test_a_reload_applies_exemptions_to_connected_clients(kafka_bootstrap: str, proxy: ProxyProcess) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)
     good = produce_body(9, [topic_data(topic, (0, batch([Rec(time.time_ns() // 1_000_000)])))])
     exempt = []
@@ -316,7 +316,7 @@ def test_suspended_enforcement_takes_effect_at_once_survives_a_bad_file_and_a_re
     eventually(lambda: proxy.get("/readyz")[1] == "serving\n")
 
 
-def test_suspend_rejects_topics_that_nobody_has_and_lists_those_of_a_pattern(
+def test_suspend_rejects_nonexistent_topics_and_lists_those_matching_a_pattern(
     kafka_bootstrap: str, proxy: ProxyProcess
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNVALIDATED, prefix="listed") for _ in range(2))

@@ -168,7 +168,7 @@ def test_a_suspension_is_in_force_everywhere_within_two_seconds(make_proxy: Gate
     assert produce_codes_on_connections(late, topic) == {0}  # from its first batch on
 
 
-def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(make_proxy: Gate, topic: str) -> None:
+def test_a_local_suspension_applies_to_one_proxy_and_ends_with_it(make_proxy: Gate, topic: str) -> None:
     one, two = make_proxy().start(), make_proxy().start()
 
     done = sluicegate("suspend", topic, "--reason", "incident 7", "--this-proxy", *admin_options(one))
@@ -182,7 +182,7 @@ def test_a_suspension_of_one_proxy_stays_there_and_ends_with_it(make_proxy: Gate
     assert produce_codes_on_connections(one, topic) == {32}
 
 
-def test_an_open_transaction_of_another_writer_delays_nothing(
+def test_an_open_transaction_in_the_state_topic_delays_no_change(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     """A record of a transaction takes effect when it is written, as each other record of the writer."""
@@ -212,7 +212,7 @@ def test_an_open_transaction_of_another_writer_delays_nothing(
 
 
 @pytest.mark.long
-def test_a_deleted_topic_changes_nothing_until_it_is_there_again(
+def test_a_deleted_state_topic_changes_nothing_until_it_is_recreated(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one = make_proxy().start()
@@ -290,7 +290,7 @@ def test_a_snapshot_that_cannot_be_written_is_a_condition_until_it_can(
 
 
 @pytest.mark.long
-def test_records_of_others_are_named_and_change_nothing(
+def test_foreign_records_in_the_state_topic_are_reported_and_ignored(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str, web_ui: "Page | None"
 ) -> None:
     one, two = make_proxy().start(), make_proxy().start()
@@ -307,7 +307,7 @@ def test_records_of_others_are_named_and_change_nothing(
 
 
 @pytest.mark.long
-def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_write(
+def test_doctor_reports_misconfigured_state_topics_and_unrestricted_writes(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str
 ) -> None:
     create_state_topic(kafka_bootstrap, f"{state_topic}-history")  # compacted, which is wrong for this topic
@@ -336,7 +336,7 @@ def test_doctor_examines_the_topics_and_says_that_this_broker_lets_everybody_wri
     assert "create no-such-topic with --partitions 1" in found["state.topic"]["advice"]
 
 
-def test_the_history_of_all_proxies_says_who_changed_what_and_which_took_it(
+def test_the_history_lists_each_change_with_its_author_and_the_proxies_that_applied_it(
     kafka_bootstrap: str, make_proxy: Gate, state_topic: str, topic: str
 ) -> None:
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})

@@ -88,7 +88,7 @@ def test_only_clients_with_an_allowed_certificate_are_accepted(guarded: GuardedB
 
 
 @pytest.mark.long
-def test_a_broker_that_knows_certificates_sees_the_proxys_and_the_event_names_the_clients(
+def test_the_broker_gets_the_proxys_certificate_and_the_event_names_the_clients(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
     kafka, authority, certificate = mutual_broker
@@ -215,7 +215,7 @@ def test_acks_0_over_tls_arrives_before_the_connection_ends(
         proxy.stop()
 
 
-def test_acks_0_of_a_tls_client_that_ends_at_once_arrives_whole(
+def test_acks_0_requests_of_a_tls_client_that_closes_at_once_are_stored(
     mutual_broker: tuple[Kafka, Authority, Certificate], tmp_path: Path
 ) -> None:
     _, authority, certificate = mutual_broker

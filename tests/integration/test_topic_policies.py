@@ -141,7 +141,7 @@ def test_a_setting_is_in_force_when_the_client_has_its_response(
     wait_until_all_respond([other], topic, IN_FUTURE)
 
 
-def test_the_broker_gets_its_own_settings_and_none_of_ours(
+def test_only_settings_of_kafka_are_forwarded_to_the_broker(
     gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
     one, _ = gates
@@ -178,14 +178,14 @@ def test_an_invalid_setting_changes_nothing(
     assert set_values(one.bootstrap, topic) == {}
 
 
-def test_validation_alone_stores_nothing(gates: tuple[ProxyProcess, ProxyProcess], topic: str) -> None:
+def test_a_validate_only_alteration_stores_nothing(gates: tuple[ProxyProcess, ProxyProcess], topic: str) -> None:
     one, _ = gates
     alter(one.bootstrap, topic, validate_only=True, sluicegate__mode="observe")
     assert set_values(one.bootstrap, topic) == {}
     assert produce_codes_on_connections(one, topic) == {IN_FUTURE}
 
 
-def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
+def test_topic_settings_cannot_lower_a_floor_or_an_entry_of_the_file(
     gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str
 ) -> None:
     one, _ = gates
@@ -196,7 +196,7 @@ def test_a_floor_and_an_entry_of_a_file_are_not_lowered(
         assert produce_codes_on_connections(one, each) == {IN_FUTURE}
 
 
-def test_a_topic_is_created_with_settings_and_a_new_one_of_the_name_has_none(
+def test_a_topic_is_created_with_settings_that_a_recreated_topic_does_not_inherit(
     gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
     one, other = gates
@@ -236,7 +236,7 @@ def test_a_setting_that_is_no_longer_delegated_is_a_condition_and_doctor_names_i
     wait_until_all_respond([other], topic, 0)
 
 
-def test_a_topic_that_is_deleted_past_the_proxies_loses_its_settings(
+def test_a_topic_deleted_directly_at_the_broker_loses_its_settings(
     gates: tuple[ProxyProcess, ProxyProcess], kafka_bootstrap: str, topic: str
 ) -> None:
     one, _ = gates
@@ -318,7 +318,7 @@ def test_kafka_python_sets_reads_and_deletes(
         client.close()
 
 
-def test_a_reconciliation_changes_what_differs_and_then_nothing(
+def test_a_reconciliation_alters_only_differences_and_its_repetition_nothing(
     gates: tuple[ProxyProcess, ProxyProcess], topic: str
 ) -> None:
     """As Strimzi's topic operator does for a KafkaTopic: describe, compare, alter the difference."""

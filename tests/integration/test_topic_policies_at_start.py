@@ -51,7 +51,7 @@ def state_of(process: ProxyProcess) -> str:
     return name
 
 
-def test_a_change_and_a_description_wait_for_the_first_read(
+def test_alterations_and_descriptions_wait_for_the_first_read_of_the_state_topic(
     started: ProxyProcess, kafka_bootstrap: str, topic: str
 ) -> None:
     with ThreadPoolExecutor() as pool:

@@ -123,7 +123,7 @@ def test_settings_agree_after_many_changes_and_kills(cluster: Kafka, delegating:
         eventually(lambda proxy=proxy: owners_at(proxy) == expected, 60, f"{expected} at {proxy.admin}")
 
 
-def test_a_client_without_the_acl_gets_the_brokers_refusal(cluster: Kafka, delegating: list[ProxyProcess]) -> None:
+def test_a_client_without_the_acl_gets_the_brokers_error(cluster: Kafka, delegating: list[ProxyProcess]) -> None:
     """The login `proxies` may describe the topic, and not alter it."""
     proxy, topic = delegating[0], TOPICS[0]
     before = owners_at(proxy).get(topic)

@@ -91,7 +91,7 @@ def test_java_client_retries_change_until_it_is_stored(
     assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
 
 
-def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
+def test_an_alteration_that_stored_nothing_gets_a_retriable_error(
     proxy: ProxyProcess, topic: str, repair: Callable[[], None]
 ) -> None:
     """librdkafka and kafka-python repeat no alteration, so their users get the error and the text."""
@@ -112,7 +112,7 @@ def test_a_change_of_which_nothing_is_in_force_gets_an_error_for_a_repetition(
     assert set_values(proxy.bootstrap, topic) == {OWNER: "payments"}
 
 
-def test_a_change_of_which_the_brokers_part_is_in_force_is_not_repeated(
+def test_an_alteration_stored_only_by_the_broker_gets_a_final_error(
     proxy: ProxyProcess, topic: str, kafka_bootstrap: str, repair: Callable[[], None]
 ) -> None:
     before = count_requests(proxy, CREATE)

@@ -123,7 +123,7 @@ def response_until(proxy: ProxyProcess, topic: str, reason: str, record: Rec) ->
     eventually(has_rejected_record, what="a rejection by the proxy")
 
 
-def test_the_stricter_of_broker_and_file_wins(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_the_stricter_bound_of_broker_and_file_applies(kafka_bootstrap: str, tmp_path: Path) -> None:
     loose = create_topic(kafka_bootstrap, UNVALIDATED)
     strict = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": "60000"})
     process = ProxyProcess(tmp_path, kafka_bootstrap, {"defaults": {"message.timestamp.after.max.ms": HOUR}})

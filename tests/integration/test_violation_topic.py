@@ -69,7 +69,7 @@ def test_each_event_in_the_topic_equals_the_event_in_the_file(
     assert len(found) == 20
 
 
-def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
+def test_each_proxy_reads_recent_events_of_all_running_and_stopped_proxies(
     kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess], bad_batch: bytes
 ) -> None:
     events = create_topic(kafka_bootstrap, {}, partitions=3)
@@ -108,7 +108,7 @@ def test_any_proxy_reads_the_last_days_of_all_also_of_ended_ones(
     assert "(memory only, since the start)" in memory.stdout
 
 
-def test_without_a_topic_who_says_that_only_memory_is_known(
+def test_without_a_violation_topic_the_command_who_reports_that_it_covers_only_memory(
     kafka_bootstrap: str, tmp_path: Path, proxies: list[ProxyProcess]
 ) -> None:
     proxies.append(ProxyProcess(tmp_path, kafka_bootstrap).start())

@@ -120,7 +120,7 @@ def test_each_acl_is_reported_as_missing_until_it_is_granted(
 
 
 @pytest.mark.long
-def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
+def test_repair_dry_run_lists_missing_acls_sufficient_for_apply(
     guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     topic = create_topic_with_records(guarded, "acls-of-a-repair", [1_764_000_000_000_000_000, 1_764_000_000_000])
@@ -164,7 +164,7 @@ def test_a_dry_run_of_a_repair_names_missing_acls_that_are_sufficient(
 
 
 @pytest.mark.long
-def test_a_dry_run_of_a_replay_names_missing_acls_that_are_sufficient(
+def test_replay_dry_run_lists_missing_acls_sufficient_for_apply(
     spark: SparkSession, guarded: GuardedBroker, settings_of_bob: dict[str, str], tmp_path: Path
 ) -> None:
     admin, bootstrap, time_ms = guarded.admin(), guarded.kafka.bootstrap, 1_764_000_000_000

@@ -83,17 +83,17 @@ def test_consistent_timestamps_are_never_counted_as_future(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["constant", "repeated", "shuffled", "jittered"])
-def test_constant_or_shuffled_timestamps_date_no_hour(kind: str) -> None:
+def test_constant_or_shuffled_timestamps_yield_no_append_hour(kind: str) -> None:
     assert BatchTimes(stamped_records(kind, RECORDS, NOW).times).dated_hours() == set()
 
 
-def test_valid_timestamps_are_dated_to_their_hours() -> None:
+def test_valid_timestamps_are_assigned_to_their_append_hours() -> None:
     written = stamped_records("valid", RECORDS, NOW)
 
     assert BatchTimes(written.times).dated_hours() == {time // HOUR * HOUR for time in written.appended}
 
 
-def test_live_records_beside_a_backfill_are_not_dated_by_it() -> None:
+def test_backfill_does_not_affect_append_times_of_live_records() -> None:
     written = stamped_records("backfilled", RECORDS, NOW)
 
     assert BatchTimes(written.times).dated_hours() <= {time // HOUR * HOUR for time in written.appended}
@@ -124,7 +124,7 @@ def test_log_append_times_bound_the_append_times_of_their_neighbours() -> None:
     assert found["past"] == (0, 0)
 
 
-def test_the_rounds_of_a_watch_narrow_the_estimated_append_times() -> None:
+def test_watch_batches_narrow_the_estimated_append_times() -> None:
     places = np.arange(3)
     shown = AppendTimes.between(0, NOW)
 

@@ -102,7 +102,7 @@ def stop_the_clock(monkeypatch: pytest.MonkeyPatch, now: int) -> None:
     monkeypatch.setattr(reading, "time", SimpleNamespace(time_ns=lambda: now * 1_000_000))
 
 
-def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
+def test_all_jobs_report_equal_ranges_that_contain_the_true_counts(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = now_ms()
@@ -118,7 +118,7 @@ def test_all_jobs_count_equally_and_the_true_counts_are_within_their_ranges(
         assert least <= its.count_in_future(HOUR) <= most, kind
 
 
-def test_a_dry_run_states_what_is_certain_what_is_possible_and_the_option_that_decides(
+def test_repair_dry_run_reports_certain_and_possible_future_records(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tenth of the records are six hours ahead. As they were sent over thirty hours, most of these times have

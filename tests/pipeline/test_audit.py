@@ -180,7 +180,7 @@ def test_audit_figures_equal_those_of_an_observing_proxy_rule_by_rule(
     assert summary["not_validated"] == []
 
 
-def test_audit_samples_have_the_offset_and_the_diagnosis(
+def test_audit_samples_include_offset_and_diagnosis(
     spark: SparkSession, kafka_bootstrap: str, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic
@@ -199,7 +199,7 @@ def test_audit_samples_have_the_offset_and_the_diagnosis(
 
 
 @pytest.mark.long  # unlike this file's short tests, it starts a Spark process for the command
-def test_an_audit_takes_clients_from_violation_events(
+def test_audit_reads_client_names_from_violation_events(
     spark: SparkSession, observed_topic: tuple[str, ProxyProcess], tmp_path: Path
 ) -> None:
     topic, proxy = observed_topic

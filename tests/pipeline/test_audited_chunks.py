@@ -29,9 +29,7 @@ def batch_ending_at(last_offset: int) -> StoredBatch:
     st.lists(st.tuples(st.integers(10, 99), st.integers(0, 10**6)), min_size=1, max_size=30),
     st.integers(11, 99),
 )
-def test_append_times_of_a_chunk_date_batches_as_those_of_the_partition_do(
-    points: list[tuple[int, int]], at: int
-) -> None:
+def test_chunk_and_whole_partition_give_batches_equal_append_times(points: list[tuple[int, int]], at: int) -> None:
     offsets, times = (np.array(sorted(column), np.int64) for column in zip(*points, strict=True))
     whole = AppendTimes(offsets, times, offsets, times + 5, offsets, times + 3, 10**7, 1)
     chunks = [Chunk(WHOLE, 10, at), Chunk(WHOLE, at, 100)]
@@ -44,7 +42,7 @@ def test_append_times_of_a_chunk_date_batches_as_those_of_the_partition_do(
         assert list(map(append_time_lookup(part), batches)) == list(map(append_time_lookup(whole), batches))
 
 
-def test_only_previous_time_fixes_and_time_order_rules_look_back() -> None:
+def test_only_previous_time_fix_and_time_order_rule_depend_on_earlier_batches() -> None:
     in_order = RuleSet([NamedRule("in order", MonotonicTime())])
 
     assert depends_on_earlier_batches(TopicPolicy(fix=TimeFix.PREVIOUS))

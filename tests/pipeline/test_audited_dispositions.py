@@ -132,7 +132,7 @@ def findings_of_stored(summary: dict[str, Any], topic: str) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
+def test_audit_of_source_and_forwarded_topics_equals_proxy_counts(
     kind: str, spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     behind = create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind)
@@ -164,7 +164,7 @@ def test_an_audit_counts_as_the_proxy_does_in_source_and_forwarded_topics(
         )
 
 
-def test_each_rule_counts_the_same_whether_a_topic_is_observed_or_enforced_and_at_rest(
+def test_each_rule_has_equal_counts_when_observed_enforced_and_audited(
     spark: SparkSession, kafka_bootstrap: str, proxy: ProxyProcess, tmp_path: Path
 ) -> None:
     topics = {kind: create_topic(kafka_bootstrap, UNLIMITED, 1, prefix=kind) for kind in MODES}

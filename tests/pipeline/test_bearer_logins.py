@@ -82,7 +82,7 @@ def properties_file(folder: Path, settings: dict[str, str]) -> str:
     return str(file)
 
 
-def test_repairs_with_a_client_secret_from_a_file(
+def test_repair_logs_in_with_client_secret_from_file(
     broker: Kafka, endpoint: ScriptedTokenEndpoint, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text(SECRET)
@@ -108,7 +108,7 @@ def _count(broker: Kafka, endpoint: ScriptedTokenEndpoint, topic: str) -> int:
         consumer.close()
 
 
-def test_profiles_with_a_token_in_a_file(broker: Kafka, tmp_path: Path) -> None:
+def test_profile_logs_in_with_token_from_file(broker: Kafka, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(unsecured_token())
     about = ("--bootstrap", broker.bootstrap, "--topic", TOPIC, "--out", str(tmp_path / "out"))
 

@@ -13,7 +13,7 @@ RECORDS = 100_000
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_python_is_run_for_each_record(name: str) -> None:
+def test_built_in_extraction_calls_no_python_per_record(name: str) -> None:
     """Python code for each record would cost more than everything else."""
     times = np.arange(NOW, NOW + RECORDS)
     if name != "fail":

@@ -102,7 +102,7 @@ def test_chunks_begin_at_blocks_and_cover_every_offset(ranges: list[tuple[int, i
     assert sum(map(len, found)) <= 2 * tasks + len(wanted)
 
 
-def test_a_large_partition_is_cut_for_all_tasks_and_small_ones_are_not() -> None:
+def test_only_large_partitions_are_split_into_chunks() -> None:
     large = OffsetRange(TopicPartition("t", 0), 5, 20_000_005)
     small = [OffsetRange(TopicPartition("t", i), 0, 100_000) for i in range(1, 4)]
 
@@ -119,7 +119,7 @@ def test_deleted_ranges_of_chunks_are_joined() -> None:
     assert missing == ((0, 120), (300, 310))
 
 
-def test_a_reading_equals_itself_after_a_round_trip_through_a_table() -> None:
+def test_timestamp_reading_survives_conversion_to_table_and_back() -> None:
     reading = Reading(timestamp_counts.SCHEMA.empty_table(), ((5, 9), (12, 13)), 77)
 
     found = Reading.from_table(reading.as_table())

@@ -105,7 +105,9 @@ def test_a_repair_to_a_compacted_topic_rejects_records_without_a_key(
     assert verify_clean_topic(spark, kafka_bootstrap, topic, tmp_path / "v")["same"]
 
 
-def test_repairs_a_record_that_fits_only_compressed(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_repair_writes_record_that_fits_only_when_compressed(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     """A compressed record of 6 MB is among uncompressed records; the repair compresses it again."""
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     large = Rec(now_ms(), value=b"x" * 6_000_000)
@@ -171,7 +173,7 @@ def test_deletions_during_a_profile_are_reported(
     assert found["missing"] == [{"partition": 0, "missing_from": 0, "missing_to": 99}]
 
 
-def test_a_plan_starts_at_the_log_start_and_reports_when_it_moved(
+def test_plan_starts_at_log_start_and_reports_later_deletions(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, aged_topic: str
 ) -> None:
     topics, results = DeletingTopics(kafka_bootstrap, (aged_topic,)), Results(spark, str(tmp_path))

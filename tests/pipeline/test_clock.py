@@ -77,7 +77,7 @@ def test_late_records_do_not_make_current_ones_count_as_future() -> None:
     assert clock_values_at(found, 198)[0] == NOW - HOUR + 99_000
 
 
-def test_late_records_do_not_count_if_times_are_unordered() -> None:
+def test_clock_ignores_late_records_if_times_are_unordered() -> None:
     hours = [5, 3, 9, 1, 7, 4, 8, 2, 6]
 
     found = clock_of_rows(*((i, NOW - hour * HOUR, 1) for i, hour in enumerate(hours)))

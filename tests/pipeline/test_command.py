@@ -95,7 +95,7 @@ def test_profiles_with_the_login_of_a_settings_file(guarded: GuardedBroker, tmp_
         (("repair", "--to", "{topic}"), "t cannot be repaired into t, which is a source itself"),
     ],
 )
-def test_rejects_invalid_words_of_options(arguments: tuple[str, ...], output: str, tmp_path: Path) -> None:
+def test_rejects_invalid_option_values(arguments: tuple[str, ...], output: str, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.mechansm=PLAIN\n")
     given = [argument.replace("FILE", str(file)) for argument in arguments]
@@ -108,7 +108,7 @@ def test_rejects_invalid_words_of_options(arguments: tuple[str, ...], output: st
     assert not (tmp_path / "out").exists()
 
 
-def test_invalid_policies_are_reported_at_once(tmp_path: Path) -> None:
+def test_invalid_policies_are_reported_before_output_folder_is_created(tmp_path: Path) -> None:
     file = tmp_path / "policies.yaml"
     file.write_text("upstream: {}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path / "out"), "--policies", str(file))
@@ -132,7 +132,7 @@ def test_rejects_an_invalid_master_in_one_line(kafka_bootstrap: str, tmp_path: P
 
 
 @pytest.mark.long
-def test_the_master_that_spark_submit_was_given_is_taken(tmp_path: Path) -> None:
+def test_uses_the_master_passed_to_spark_submit(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "from sluicegate.pipeline.commands.spark import session\n"
@@ -159,7 +159,7 @@ def test_rejects_a_file_or_unknown_scheme_as_results_folder(spark: SparkSession,
         Results(spark, f"{file}/out").make()
 
 
-def test_a_mistyped_folder_of_a_profile_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
+def test_does_not_create_a_mistyped_profile_folder(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(NoProfile, match="has no profile"):
         read_profile(spark, Topics("127.0.0.1:9", ("t",)), str(tmp_path / "mistyped"))
 
@@ -194,7 +194,7 @@ def test_an_invalid_topic_is_reported_with_the_name_of_the_brokers_error(kafka_b
     cluster.close()
 
 
-def test_a_report_names_its_producers_and_dates_its_times() -> None:
+def test_report_limits_producers_and_formats_timestamps() -> None:
     damaged = [{"producer_id": i, "codec": "none", "damage": {"zero": 9}, "records": 9, "bytes": 1} for i in range(40)]
 
     plot, times = report._by_producer(damaged), [moment_and_ms(at) for at in (0, 2**63 - 1)]
@@ -203,7 +203,7 @@ def test_a_report_names_its_producers_and_dates_its_times() -> None:
     assert times == ["1970-01-01 00:00:00 UTC (0)", f"no date ({2**63 - 1})"]
 
 
-def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
+def test_task_error_is_reported_in_one_line(spark: SparkSession) -> None:
     def raise_folder_error(item: int) -> list[pa.RecordBatch]:
         raise OutputFolderError(f"s3a://b/{item} does not take a file")
 
@@ -213,7 +213,7 @@ def test_an_error_of_a_task_is_one_line(spark: SparkSession) -> None:
     assert running.message_of_failed_task(str(raised.value)) == "s3a://b/7 does not take a file"
 
 
-def test_the_old_name_of_a_command_is_an_error_with_the_new_one(
+def test_old_command_name_is_rejected_with_the_new_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["sluicegate-spark", "judge", "--topic", "t"])

@@ -48,7 +48,7 @@ spark.stop()
 
 
 @pytest.mark.timeout(300)
-def test_columns_and_the_raw_source_work_in_connect_and_a_job_reports_its_requirement(
+def test_functions_and_raw_source_work_in_spark_connect_but_jobs_are_rejected(
     kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, {"message.timestamp.after.max.ms": str(2**63 - 1)}, 1, prefix="connect")

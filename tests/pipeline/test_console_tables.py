@@ -95,7 +95,7 @@ def numbers_in(text: str) -> list[str]:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 240])
 @pytest.mark.parametrize("table", [each() for each in TABLES], ids=[each.__name__ for each in TABLES])
-def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: int) -> None:
+def test_tables_truncate_no_number_and_fit_the_line_width(table: ConsoleTable, width: int) -> None:
     lines = printed_lines(table, width)
 
     assert max(map(len, lines)) <= width
@@ -108,7 +108,7 @@ def test_no_number_is_cut_and_no_line_is_too_long(table: ConsoleTable, width: in
                 assert set(numbers_in(message)) <= there, (head, message, "\n".join(lines))
 
 
-def test_columns_of_zeros_are_dropped_and_named_if_there_is_no_room() -> None:
+def test_zero_columns_are_dropped_and_listed_if_table_is_too_wide() -> None:
     narrow, wide = "\n".join(printed_lines(profile(), 100)), "\n".join(printed_lines(profile(), 240))
 
     assert ("Columns with 0 in all rows: microseconds, nanoseconds, zero, negative, implausible, past.") in re.sub(
@@ -118,7 +118,7 @@ def test_columns_of_zeros_are_dropped_and_named_if_there_is_no_room() -> None:
     assert "0 in all rows" not in wide
 
 
-def test_a_table_that_stays_too_wide_becomes_one_for_each_row() -> None:
+def test_table_that_remains_too_wide_is_split_into_one_table_per_row() -> None:
     lines = printed_lines(repair(), 80)
 
     assert any(re.search(r"before +│ no date \(1764000000123456789\)", line) for line in lines), "\n".join(lines)

@@ -230,7 +230,7 @@ def audited_orders(
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("form", FORMS)
-def test_proxies_and_audits_have_the_figures_counted_in_the_orders(
+def test_proxy_and_audit_counts_equal_the_counts_of_generated_orders(
     form: str, mode: str, audited_orders: AuditedOrders
 ) -> None:
     topic, made = audited_orders.topics[form, mode], [*orders_with_violations(), UNREAD]

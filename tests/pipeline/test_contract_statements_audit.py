@@ -101,7 +101,7 @@ CHANGES: list[tuple[dict[str, Any], str]] = [
 """Changes to the good record, and the name of the check that each change violates."""
 
 
-def test_rules_of_a_proxy_and_of_an_audit_and_checks_find_the_same(
+def test_proxy_rules_audit_rules_and_contract_checks_have_equal_findings(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNVALIDATED)

@@ -97,7 +97,7 @@ DAMAGE: dict[str, tuple[Callable[[int], bytes], str]] = {
 @pytest.mark.parametrize(("damaged", "reason"), DAMAGE.values(), ids=DAMAGE.keys())
 @pytest.mark.parametrize("place", ["first", "in the middle", "last"])
 @pytest.mark.parametrize("chunk", [61, 8 << 20], ids=["small answers", "one answer"])
-def test_damaged_batches_are_reported_and_others_read(
+def test_damaged_batches_are_reported_and_valid_batches_are_read(
     monkeypatch: pytest.MonkeyPatch, damaged: Callable[[int], bytes], reason: str, place: str, chunk: int
 ) -> None:
     monkeypatch.setattr(fetching, "_FETCH_BYTES", chunk)
@@ -124,7 +124,7 @@ def test_a_batch_that_ends_before_its_first_offset_is_unreadable(monkeypatch: py
 
 
 @pytest.mark.parametrize("length", [13, 0, -1, -(2**31)])
-def test_the_reading_ends_if_the_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+def test_reading_ends_if_position_of_next_batch_is_unknown(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
     log = valid_batch(0) + replace_bytes(valid_batch(5), 8, struct.pack(">i", length)) + valid_batch(10)
 
     with pytest.raises(TopicTrouble, match=rf"t-0: the batch at offset 5 is corrupt: its length field is {length}, "):

@@ -53,7 +53,7 @@ def test_a_dead_letter_names_the_rules_that_it_breaks() -> None:
     )
 
 
-def test_a_record_quarantined_twice_has_its_second_headers() -> None:
+def test_record_quarantined_twice_is_parsed_by_its_second_headers() -> None:
     once = letter_headers([(b"a", b"1")])
 
     found = read(letter_headers(once, ViolationCause(Reason.RULE_VIOLATED, ("keyed",))))
@@ -109,6 +109,6 @@ def test_a_producers_own_sluicegate_headers_are_kept(value: bytes) -> None:
         ),
     ],
 )
-def test_a_record_that_is_not_a_dead_letter_has_a_reason(headers: Headers, reason: str) -> None:
+def test_record_without_dead_letter_headers_is_rejected_with_reason(headers: Headers, reason: str) -> None:
     with pytest.raises(NoDeadLetter, match=reason):
         read(headers)

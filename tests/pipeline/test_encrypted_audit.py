@@ -126,7 +126,7 @@ def test_each_encrypted_record_is_counted_once_on_the_wire(measured_topics: Meas
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_a_proxy_and_an_audit_pass_over_the_same_parts(case: tuple[str, str], measured_topics: Measured) -> None:
+def test_proxy_and_audit_skip_the_same_encrypted_parts(case: tuple[str, str], measured_topics: Measured) -> None:
     topic, kind = measured_topics.topics[case], case[1]
     summary = measured_topics.audit.summary["topics"][topic]
     too_short = 1 if kind == "fields" else 0
@@ -141,7 +141,7 @@ def test_a_proxy_and_an_audit_pass_over_the_same_parts(case: tuple[str, str], me
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] != "JSON"], ids="-".join)
-def test_checks_of_a_contract_leave_out_what_is_encrypted(case: tuple[str, str], measured_topics: Measured) -> None:
+def test_contract_checks_skip_encrypted_values(case: tuple[str, str], measured_topics: Measured) -> None:
     checks = measured_topics.audit.summary["topics"][measured_topics.topics[case]]["contract"]["checks"]
     found = {check["check"].partition(":")[0]: check["found"] for check in checks if check["found"] is not None}
     found.pop("latency", None)

@@ -149,7 +149,7 @@ def test_each_record_has_the_time_that_kafka_streams_gives_it(
         (UsePreviousTimeOnInvalidTimestamp(), "UsePartitionTimeOnInvalidTimestamp", False, "no earlier record"),
     ],
 )
-def test_the_query_fails_where_kafka_streams_fails(
+def test_query_fails_at_the_same_record_as_kafka_streams(
     spark: SparkSession,
     kafka_bootstrap: str,
     tmp_path: Path,

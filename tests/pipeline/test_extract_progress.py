@@ -7,7 +7,7 @@ from sluicegate.pipeline.source.losses import LogStates
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_the_offsets_of_a_batch_are_shared_in_proportion_to_the_remaining_ones() -> None:
+def test_batch_size_is_divided_among_partitions_by_unread_offsets() -> None:
     there, progress, sizes = [OffsetRange(A, 10, 110), OffsetRange(B, 0, 900)], ExtractProgress(), []
 
     while wanted := progress.next_ranges(there, 300):

@@ -73,7 +73,7 @@ SUPPORTED = {
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_an_option_that_does_not_apply_is_rejected_with_what_to_write_instead(name: str) -> None:
+def test_inapplicable_option_is_rejected_with_its_replacement(name: str) -> None:
     with pytest.raises(BadOption, match=f"the option {name.lower()} does not apply.*{REJECTED[name]}") as raised:
         source_options(NEEDED | {name: "s3cret"})
 
@@ -139,7 +139,7 @@ def test_rejects_ending_offsets_of_a_stream(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("maxOffsetsPerTrigger", "5"), ("trigger", "once")])
-def test_warns_of_an_option_of_streams_in_a_batch_query(name: str, value: str) -> None:
+def test_warns_about_streaming_option_in_batch_query(name: str, value: str) -> None:
     with pytest.warns(UserWarning, match=f"the option {name} applies only to streams"):
         TopicSource(NEEDED | {name: value}).reader(StructType())
 
@@ -293,7 +293,7 @@ def test_rows_and_errors_equal_those_of_sparks_own_source(
         ({"assign": '{"no-such-topic": [0]}'}, "there is no topic 'no-such-topic'"),
     ],
 )
-def test_a_subscription_to_nothing_is_an_error(
+def test_rejects_subscription_that_matches_no_topic(
     options: dict[str, str], output: str, spark: SparkSession, kafka_bootstrap: str, topic: str
 ) -> None:
     """Spark's own source returns no rows."""

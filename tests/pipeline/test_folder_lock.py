@@ -42,7 +42,7 @@ def id_of_ended_process() -> int:
 
 
 @pytest.mark.parametrize("job", ["profile", "repair", "replay", "extract", "watch", "verify"])
-def test_a_second_command_ends_with_one_line_that_names_the_first(
+def test_second_command_reports_the_lock_holder_in_one_line(
     job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic, out = create_topic(kafka_bootstrap, UNLIMITED, 1), tmp_path / "out"
@@ -114,7 +114,7 @@ def test_an_expired_claim_is_ignored(other: str, spark: SparkSession, tmp_path: 
         assert not file.exists()
 
 
-def test_a_run_on_another_host_counts_while_it_shows_signs_of_life(spark: SparkSession, tmp_path: Path) -> None:
+def test_claim_of_run_on_another_host_is_valid_while_renewed(spark: SparkSession, tmp_path: Path) -> None:
     results, file = Results(spark, str(tmp_path)), write_claim(tmp_path, "elsewhere", 1, age_seconds=7200)
     file.with_suffix(".alive").write_text("")
 

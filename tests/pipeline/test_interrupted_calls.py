@@ -104,7 +104,7 @@ def test_an_interruption_in_a_finalizer_is_not_lost(
     assert "".join(capsys.readouterr()) == f"sluicegate-spark: interrupted (SIGTERM): {_REMAINS}\n"
 
 
-def test_an_error_while_cleaning_up_is_not_reported_instead(
+def test_cleanup_error_does_not_hide_the_interruption(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     activate_session(spark)

@@ -76,7 +76,7 @@ def large_topic(kafka_bootstrap: str) -> str:
     return large_partition(kafka_bootstrap, now_ms())
 
 
-def test_an_interruption_before_the_session_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_interruption_before_session_start_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     process = subprocess.Popen(
         killed_with_parent([COMMAND, "profile", "--bootstrap", "127.0.0.1:9", "--topic", "t", "--out", str(tmp_path)]),
         stderr=subprocess.PIPE,
@@ -114,7 +114,7 @@ def test_an_interrupted_profile_writes_nothing_and_unlocks_its_folder(
     assert not list((out / ".running").glob("*"))
 
 
-def test_a_repair_that_writes_continues_with_the_same_command(
+def test_interrupted_repair_continues_when_command_is_repeated(
     large_topic: str, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -138,7 +138,7 @@ def test_a_repair_that_writes_continues_with_the_same_command(
     assert "have the same records" in run("verify", "--bootstrap", kafka_bootstrap, "--topic", large_topic, *clean)
 
 
-def test_violations_that_are_followed_end_after_a_whole_batch(tmp_path: Path) -> None:
+def test_interrupted_violations_follow_completes_its_batch(tmp_path: Path) -> None:
     count = ship_events(tmp_path / "shipped", files=3, a_file=5)
     out = tmp_path / "out"
     command = ("violations", "--events", str(tmp_path / "shipped"), "--out", str(out))

@@ -106,7 +106,7 @@ def test_audit_as_a_function_and_as_a_command_have_equal_results(
     assert reported == (sum(polluted_topic.counts.values()) // RECORDS, sum(polluted_topic.counts.values()))
 
 
-def test_repair_plans_equal_those_of_the_command_and_are_then_written(
+def test_function_and_command_make_equal_repair_plans_and_function_writes_plan(
     spark: SparkSession, kafka_bootstrap: str, polluted_topic: PollutedTopic, tmp_path: Path
 ) -> None:
     damaged, to = sum(polluted_topic.counts.values()), "{topic}-mended"
@@ -184,7 +184,7 @@ def test_results_are_immutable(spark: SparkSession) -> None:
         found.summary = {}
 
 
-def test_the_package_is_imported_without_spark_and_its_names_stay_functions() -> None:
+def test_package_import_needs_no_spark_and_submodules_do_not_hide_functions() -> None:
     program = (
         "import sys\n"
         "import sluicegate.pipeline\n"

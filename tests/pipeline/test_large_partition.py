@@ -116,7 +116,9 @@ def test_audit_has_equal_results_in_one_task_and_in_several(
     assert in_several[0]["samples"]
 
 
-def test_a_plan_lists_its_changes(spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path) -> None:
+def test_repair_plan_has_equal_changes_in_one_task_and_in_several(
+    spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
+) -> None:
     topics, targets, rules = Topics(kafka_bootstrap, (topic,)), {topic: f"{topic}-clean"}, Rules(NOW, HOUR)
 
     def run_job() -> Any:

@@ -86,7 +86,7 @@ async def test_proxy_and_pipeline_log_in_with_each_mechanism_and_report_a_wrong_
     assert "planted" not in f"{of_proxy.value} {of_pipeline.value}"
 
 
-async def test_a_mechanism_that_the_broker_lacks_is_named_with_the_others(bearer_kafka: Kafka) -> None:
+async def test_unsupported_mechanism_error_lists_supported_mechanisms(bearer_kafka: Kafka) -> None:
     words = "the broker offers OAUTHBEARER, not PLAIN"
 
     with pytest.raises(OwnLoginRejected, match=words):
@@ -117,7 +117,7 @@ async def test_a_token_of_an_endpoint_is_accepted(bearer_kafka: Kafka, endpoint:
     assert isinstance(topics_for_pipeline(bearer_kafka.bootstrap, settings), list)
 
 
-async def test_after_a_rejected_token_the_endpoint_is_asked_for_another(bearer_kafka: Kafka) -> None:
+async def test_rejected_token_is_replaced_by_new_token_from_endpoint(bearer_kafka: Kafka) -> None:
     """For the broker the first token has expired, although the endpoint reports a lifetime of an hour."""
     lasts = iter((-60.0, 3600.0, -60.0, 3600.0))
 

@@ -29,7 +29,7 @@ def rows_in(page: str) -> int:
     return len(re.findall("<tr>", page))
 
 
-def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> None:
+def test_profile_report_shows_worst_producers_and_sum_of_others() -> None:
     cell = {"codec": "none", "timestamp_type": 0, "records": 5, "null_keys": 0, "bytes": 9, "batches": 1}
     times = {"stored_bytes": 9, "earliest": 5, "latest": 9, "ahead_beyond_ms": 1000, "behind_beyond_ms": 0}
     times |= {"ahead_at_most_ms": 1000, "behind_at_most_ms": 0, "likely_unit": None, "is_dated": True}
@@ -51,7 +51,7 @@ def test_a_profile_of_many_producers_shows_the_worst_and_the_sum_of_others() -> 
     )
 
 
-def test_a_repair_of_many_producers_shows_the_most_and_the_sum_of_others() -> None:
+def test_repair_report_shows_most_repaired_producers_and_sum_of_others() -> None:
     change = {
         "topic": "t", "damage": "zero", "solved": True, "may_be_valid": False, "reason": None, "earliest_after": 5,
         "latest_after": 6, "example_before": 0, "example_after": 5, "example_at": {"partition": 0, "offset": 1},

@@ -37,7 +37,7 @@ def violations_summary(*offenders: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", WILD)
-def test_a_client_or_topic_of_any_name_has_its_row_and_its_bar(name: str) -> None:
+def test_any_client_or_topic_name_has_a_table_row_and_a_plot_bar(name: str) -> None:
     summary, pages, terminal = violations_summary(offender_row(name), offender_row(None, name)), Pages(), io.StringIO()
 
     violations_report.write_report(pages, summary, NOW)
@@ -52,7 +52,7 @@ def test_a_client_or_topic_of_any_name_has_its_row_and_its_bar(name: str) -> Non
         assert name in terminal.getvalue()
 
 
-def test_names_that_are_shortened_alike_have_a_bar_each() -> None:
+def test_names_with_equal_short_labels_have_separate_bars() -> None:
     names = [f"{'a' * 100}{i}{'z' * 100}" for i in range(3)]
 
     plot = bar_plot(names, {"batches": [1, 2, 3]}, "title", "batches")
@@ -60,14 +60,14 @@ def test_names_that_are_shortened_alike_have_a_bar_each() -> None:
     assert plot.svg.count(f">{shortened(names[0])}<") == 3
 
 
-def test_a_name_keeps_its_beginning_and_its_end() -> None:
+def test_shortened_label_keeps_beginning_and_end_of_name() -> None:
     assert shortened("orders-service-7") == "orders-service-7"
     assert shortened("a" * 100 + "z" * 100) == "a" * 16 + "…" + "z" * 15
     assert shortened("あ" * 40) == "あ" * 8 + "…" + "あ" * 7
     assert printable("a\x1b[31mb\n日") == "a\\x1b[31mb\\n日"
 
 
-def test_an_extraction_of_many_partitions_is_a_short_page() -> None:
+def test_extract_report_of_many_partitions_is_short() -> None:
     partitions = {str(i): {"records": 10, "skipped": 1, "too_late": 0} for i in range(1000)}
     summary, pages = {"topics": {"t": {"partitions": partitions}}}, Pages()
 

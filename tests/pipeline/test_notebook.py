@@ -17,7 +17,7 @@ NOTEBOOK = ROOT / "docs" / "notebooks" / "pipeline.ipynb"
 CELLS = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
 
 
-def test_every_cell_runs_with_the_right_findings(
+def test_notebook_cells_run_and_show_expected_findings(
     spark: SparkSession, kafka_bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOOTSTRAP", kafka_bootstrap)

@@ -73,7 +73,7 @@ def polluted_topic(kafka_bootstrap: str) -> PollutedTopic:
     return Polluter(kafka_bootstrap, now_ms(), partitions=2).write(batches=20, span_ms=HOUR)
 
 
-def test_a_profile_has_a_report_a_summary_and_tables(
+def test_profile_writes_report_summary_and_tables_to_object_store(
     object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)
@@ -115,7 +115,7 @@ def test_extracted_records_are_in_the_object_store_once_after_two_runs(
     assert {file.extension for file in found if file.is_file} == {"parquet"}
 
 
-def test_a_store_that_rejects_results_is_one_line_with_a_fix(
+def test_write_rejected_by_object_store_is_reported_in_one_line_with_fix(
     object_store: ObjectStore, kafka_bootstrap: str, polluted_topic: PollutedTopic
 ) -> None:
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted_topic.topic)

@@ -38,7 +38,7 @@ def test_an_s3_store_is_reached_with_the_settings_of_spark() -> None:
     assert "a secret" not in repr(place)
 
 
-def test_settings_of_a_bucket_take_precedence() -> None:
+def test_bucket_settings_override_general_s3_settings() -> None:
     found = output_folder("s3a://other/out", OWN_STORE.get).s3
 
     assert (found["scheme"], found["endpoint_override"]) == ("https", "store.example:443")
@@ -56,7 +56,7 @@ def test_rejects_a_scheme_that_arrow_does_not_know() -> None:
         OutputFolder("nosuch://x/y").file_system()
 
 
-def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
+def test_accepts_topic_name_of_maximum_file_name_length() -> None:
     long = [TopicPartition(name, 7) for name in ("t" * 248 + "1", "t" * 248 + "2")]
 
     names = {file_name(of) for of in long}
@@ -77,7 +77,7 @@ def test_a_topic_may_have_a_name_as_long_as_a_files() -> None:
         ("hdfs://127.0.0.1:1/x", "cannot be used: .*Connection refused"),
     ],
 )
-def test_a_missing_connector_is_one_line_with_a_fix(spark: SparkSession, out: str, output: str) -> None:
+def test_missing_connector_is_reported_in_one_line_with_fix(spark: SparkSession, out: str, output: str) -> None:
     with pytest.raises(BadFolder, match=output) as found:
         Results(spark, out)
 

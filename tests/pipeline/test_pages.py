@@ -46,7 +46,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 
 
 @needs_chromium
-def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
+def test_repair_report_columns_fit_in_1100_pixels(tmp_path: Path) -> None:
     changes = [change_row(0), change_row(1, damage="future", solved=False, reason="left unchanged: it may be valid")]
     of_topic = {"to": "orders.eu.checkout-clean", "records": 9, "repaired": {}, "undiagnosed": {}, "valid_looking": 0}
     summary = {"applied": False, "topics": {"orders.eu.checkout": of_topic}, "changes": changes}
@@ -60,7 +60,7 @@ def test_all_columns_of_a_repair_are_seen_in_a_window_of_1100_pixels(tmp_path: P
 
 
 @needs_chromium
-def test_all_columns_of_violations_are_seen_in_a_window_of_1100_pixels(tmp_path: Path) -> None:
+def test_violations_report_columns_fit_in_1100_pixels(tmp_path: Path) -> None:
     client = "rdkafka-payments-reconciliation-worker-7f9c4d5b6-x2x9q"
     pages = Pages()
 

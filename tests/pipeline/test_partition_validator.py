@@ -81,7 +81,7 @@ def test_records_with_log_append_time_are_validated_as_sent(kafka_bootstrap: str
 
 
 @pytest.mark.parametrize("value", [None, b"", b"no json", b'{"email": null}', b'{"email": 7}', b"[1, 2]"])
-def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | None) -> None:
+def test_expression_error_is_reported_as_violation_of_the_record(value: bytes | None) -> None:
     rules = RuleSet([NamedRule("mail", IsTrue("value.email.matches('.+@.+')"))])
     audit = validate_by(TopicPolicy(rules=rules))
 
@@ -91,7 +91,7 @@ def test_an_error_of_an_expression_is_a_verdict_on_the_record(value: bytes | Non
     assert [name for name, _ in validated.rejected[PLACE].rules] == ["mail"]
 
 
-def test_gaps_of_compaction_are_no_finding_and_offsets_are_the_stored_ones() -> None:
+def test_compaction_gaps_cause_no_findings_and_stored_offsets_are_reported() -> None:
     whole = batch([Rec(NOW), Rec(NOW), Rec(NOW, key=None)], last_offset_delta=9)
     policy = TopicPolicy(compacted=True)
     findings = AuditFindings(OF, samples=5)
@@ -128,7 +128,7 @@ def test_the_verdict_on_a_batch_follows_its_policy(policy: TopicPolicy, verdict:
     assert report == ([] if verdict == "unchecked" else [(verdict, "timestamp_in_future", 1)])
 
 
-def test_offset_gaps_of_compaction_violate_nothing() -> None:
+def test_compaction_offset_gaps_cause_no_violation() -> None:
     left = b"".join(record(Rec(NOW), index, NOW) for index in (2, 5, 9))
     each = stored_batch(batch([Rec(NOW)] * 3, payload=left, last_offset_delta=9))
 
@@ -193,7 +193,7 @@ class _Down(InlineRule):
         raise Outage("registry main is unavailable: no route")
 
 
-def test_an_outage_of_a_rule_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rule_outage_raises_an_error_instead_of_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_validator, "TIMEOUT_SECONDS", 0.0)
     policy = TopicPolicy(rules=RuleSet([NamedRule("schema", _Down())]))
 
@@ -225,7 +225,7 @@ def test_a_batchs_append_time_is_between_the_surrounding_known_append_times(last
         ("2026-01-01T01:00:00+01:00", 1_767_225_600_000),
     ],
 )
-def test_a_moment_is_an_iso_time_or_a_time_ago(text: str, found: int) -> None:
+def test_parses_moment_as_iso_time_or_relative_time(text: str, found: int) -> None:
     assert moment_from(text, NOW) == found
 
 

@@ -68,7 +68,7 @@ def test_a_profile_finds_each_kind_of_invalid_timestamp_and_its_producer(
 
 
 @pytest.mark.long
-def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
+def test_time_ahead_of_its_append_is_possibly_future_even_if_now_in_the_past(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     """The topic may have been written a week ago, or now with times of a week ago. The stored records do not show
@@ -82,7 +82,7 @@ def test_a_time_ahead_of_its_append_may_be_future_even_if_it_has_passed(
     assert found["damage_at_most"]["future"] == polluted.counts["future"]
 
 
-def test_a_profile_in_several_tasks_has_the_figures_of_one(
+def test_profile_counts_do_not_depend_on_number_of_tasks(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=120, span_ms=DAY, every=3)

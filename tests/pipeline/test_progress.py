@@ -51,7 +51,7 @@ def test_progress_is_read_although_surplus_bytes_follow_the_metadata(after: str)
     assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}
 
 
-def test_metadata_that_cannot_be_decoded_are_read_again() -> None:
+def test_undecodable_progress_metadata_is_read_again() -> None:
     consumer = CommittedOffsets([None, None, STORED])
 
     assert progress_in(cast(Consumer, consumer), [OF]) == {OF: WriteProgress(7, 3, "plan")}

@@ -152,7 +152,7 @@ def test_a_repair_keeps_and_lists_times_of_a_partition_without_a_clock(
     assert (left["offset"], left["damage"], left["before"]) == (0, "future", ahead)
 
 
-def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
+def test_existing_plan_is_reused_only_with_equal_rules(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
@@ -175,7 +175,7 @@ def test_a_plan_is_kept_for_the_rules_that_it_was_made_by(
         job.kept_plan(results, {polluted.topic: "other"}, later)
 
 
-def test_a_topic_with_other_records_is_not_written_to(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_does_not_write_to_topic_with_foreign_records(kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--to", other.topic)
@@ -233,7 +233,7 @@ def test_clean_topics_that_collide_with_each_other_are_obstacles() -> None:
     assert message.startswith("a.b-clean and a_b-clean collide")
 
 
-def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_dry_run_reports_obstacles_to_apply(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     """One partition has only timestamps of 0, the other is valid."""
     topic, now = create_topic(kafka_bootstrap, UNLIMITED, 2), now_ms()
     with RawClient(kafka_bootstrap) as client:
@@ -264,7 +264,7 @@ def test_the_dry_run_finds_obstacles_of_apply(spark: SparkSession, kafka_bootstr
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_if_it_differs_from_the_plan(
+def test_rejects_partition_that_differs_from_the_plan(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, away: int
 ) -> None:
     """Whatever the reason is, the partition is not marked as done, so the next run writes it."""
@@ -286,7 +286,9 @@ def test_a_partition_is_not_done_if_it_differs_from_the_plan(
     )
 
 
-def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_aborted_transaction_of_earlier_run_does_not_block_the_next(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     """The previous run ended in its first transaction, which was aborted. So the topic has offsets but no records."""
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=5, span_ms=HOUR)
     to = f"{polluted.topic}-clean"
@@ -304,7 +306,7 @@ def test_an_uncommitted_run_does_not_stop_the_next(spark: SparkSession, kafka_bo
     assert done["written_by_this_run"] == polluted.records
 
 
-def test_two_plans_do_not_mix_in_one_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_rejects_second_plan_for_a_begun_clean_topic(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=10, span_ms=HOUR)
     repair_topic(spark, kafka_bootstrap, polluted.topic, tmp_path / "a")
 
@@ -356,7 +358,7 @@ def test_apply_creates_no_topic_if_all_timestamps_are_valid(kafka_bootstrap: str
     assert f"{topic}-clean" not in topics_of(kafka_bootstrap)
 
 
-def test_a_disk_that_is_full_when_the_writing_begins_leaves_no_topic(
+def test_full_disk_at_start_of_writing_creates_no_topic(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=20, span_ms=HOUR)

@@ -83,7 +83,7 @@ def test_invalid_timestamps_up_to_the_end_of_a_log_are_repaired(per_ms: int | No
     assert len([hour for hour, records in partition.hours().items() if hour > NOW - 5 * HOUR and records > 500]) >= 4
 
 
-def test_zeros_after_a_producer_in_another_unit_are_dated_by_it() -> None:
+def test_zero_timestamps_are_estimated_from_neighbours_in_another_unit() -> None:
     true = live_times(2000, NOW - 6 * HOUR)
     written = [t if i < 500 else 0 if i % 10 == 3 else t * 1_000_000 for i, t in enumerate(true)]
 
@@ -106,7 +106,7 @@ def test_a_backfill_leaves_valid_timestamps_unchanged(parts: str) -> None:
     assert not found.solved.any()
 
 
-def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
+def test_times_ahead_of_only_the_clock_are_rewritten_if_option_names_them() -> None:
     times = live_times(3000, NOW - 9 * DAY)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
     partition = RepairedBatches(*times)
@@ -120,7 +120,7 @@ def test_times_ahead_of_the_clock_only_are_rewritten_by_name() -> None:
     assert abs(int(asked.after[1020]) - (times[1020] - 2 * DAY)) < 10 * MINUTE
 
 
-def test_times_ahead_of_the_reading_are_rewritten_by_default() -> None:
+def test_times_after_the_moment_of_reading_are_rewritten_by_default() -> None:
     times = live_times(3000, NOW - 10 * HOUR)
     times[1000:1040] = [t + 2 * DAY for t in times[1000:1040]]
 
@@ -162,7 +162,7 @@ def test_times_before_the_epoch_are_implausible_and_do_not_move_the_clock(odd: i
 
 
 @pytest.mark.parametrize("odd", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE.keys())
-def test_zeros_after_an_implausible_start_are_dated_by_later_records(odd: int) -> None:
+def test_zero_timestamps_after_implausible_start_are_estimated_from_later_records(odd: int) -> None:
     true = live_times(2000, NOW - 6 * HOUR)
 
     found = RepairedBatches(odd, *[0] * 399, *true[400:]).correct_times()

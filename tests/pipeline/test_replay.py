@@ -143,7 +143,7 @@ def test_a_replay_writes_dead_letters_back_after_a_dry_run(
 
 
 @for_quarantine_case("since")
-def test_another_run_replays_newer_records_without_the_folder(
+def test_second_replay_without_folder_replays_only_newer_records(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -164,7 +164,7 @@ def test_another_run_replays_newer_records_without_the_folder(
 
 
 @for_quarantine_case("forgotten")
-def test_a_replay_continues_by_its_folder_if_the_brokers_offsets_have_expired(
+def test_replay_resumes_from_folder_if_committed_offsets_have_expired(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     """By default the offsets of a group expire a week after they were committed."""
@@ -246,7 +246,7 @@ def test_a_killed_replay_writes_each_record_once_after_a_restart(
 
 
 @for_quarantine_case("function")
-def test_a_custom_function_corrects_records_and_the_rest_is_listed(
+def test_custom_function_corrects_records_and_remaining_records_are_listed(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -276,7 +276,7 @@ def test_a_custom_function_corrects_records_and_the_rest_is_listed(
 
 
 @for_quarantine_case("validated")
-def test_a_wrong_correction_is_validated_and_not_written(
+def test_invalid_correction_is_not_written(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -329,7 +329,7 @@ def test_an_error_of_a_custom_function_names_the_record_without_its_contents_and
     assert read_back(kafka_bootstrap, own_quarantine.topic) == []
 
 
-def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
+def test_missing_custom_function_is_reported_before_output_folder_is_created(tmp_path: Path) -> None:
     file = tmp_path / "sluicegate.yaml"
     file.write_text("upstream: {bootstrap: ['127.0.0.1:9']}\nlisten: {bootstrap: '127.0.0.1:9', broker_port_base: 9}\n")
     about = ("--bootstrap", "127.0.0.1:9", "--topic", "t", "--policies", str(file), "--out", str(tmp_path / "out"))
@@ -341,7 +341,7 @@ def test_a_missing_function_is_reported_at_once(tmp_path: Path) -> None:
 
 
 @for_quarantine_case("headers")
-def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
+def test_replay_applies_fix_of_policy_file_and_keeps_proxy_headers_on_request(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -360,7 +360,7 @@ def test_a_replay_applies_the_files_fix_and_keeps_the_proxys_headers_on_request(
 
 
 @for_quarantine_case("unwritable")
-def test_records_that_client_libraries_cannot_write_are_left(
+def test_unwritable_records_are_listed_as_remaining(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     now = now_ms()
@@ -382,7 +382,7 @@ def test_records_that_client_libraries_cannot_write_are_left(
 
 
 @for_quarantine_case("stranger")
-def test_records_without_a_proxys_headers_are_left(
+def test_records_without_proxy_headers_are_listed_as_remaining(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     write_foreign_records(kafka_bootstrap, own_quarantine.dead)
@@ -394,7 +394,7 @@ def test_records_without_a_proxys_headers_are_left(
 
 
 @for_quarantine_case("under-way")
-def test_a_dry_run_disturbs_no_replay_that_is_under_way(
+def test_dry_run_does_not_disturb_running_replay(
     spark: SparkSession, kafka_bootstrap: str, own_quarantine: Quarantine, tmp_path: Path
 ) -> None:
     own_quarantine.reject(0, [Rec(now_ms() * NANOSECONDS, b"k", b"v")])

@@ -56,7 +56,7 @@ def letter_with_time(timestamp: int) -> DeadLetter:
     return replace(LETTER, record=replace(LETTER.record, timestamp=timestamp))
 
 
-def test_a_record_that_is_still_bad_is_left_with_a_diagnosis() -> None:
+def test_record_that_is_still_invalid_remains_with_diagnosis() -> None:
     found = decision_of()
 
     assert isinstance(found, RemainingLetter)
@@ -75,13 +75,13 @@ def test_a_unit_fix_changes_only_the_timestamp() -> None:
     assert decision_of(fix="unit") == Replayed(replace(LETTER.record, timestamp=NOW), corrected=True)
 
 
-def test_a_record_that_is_good_now_is_written_unchanged() -> None:
+def test_record_that_has_become_valid_is_written_unchanged() -> None:
     letter = letter_with_time(NOW + HOUR)
 
     assert decision_of(letter) == Replayed(letter.record, corrected=False)
 
 
-def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it() -> None:
+def test_default_fix_applies_to_dead_letters_and_option_overrides_it() -> None:
     text = QUARANTINED + "defaults: {fix: {timestamp: now}}\n"
     day_ahead = letter_with_time(NOW + 24 * HOUR)
 
@@ -89,7 +89,7 @@ def test_the_fix_of_defaults_applies_to_dead_letters_and_an_option_overrides_it(
     assert isinstance(decision_of(day_ahead, text, fix="unit"), RemainingLetter)
 
 
-def test_the_fix_of_an_option_precedes_that_of_an_entry() -> None:
+def test_fix_option_overrides_fix_of_topic_entry() -> None:
     text = FILE + "topics: [{match: orders, message.timestamp.after.max.ms: 1h, fix: {timestamp: now}}]\n"
 
     found = decision_of(letter_with_time(NOW + 24 * HOUR), text, fix="clamp")
@@ -105,7 +105,7 @@ def test_dead_letters_with_observed_violations_are_not_replayed(where: str) -> N
     assert isinstance(decision_of(text=text), RemainingLetter)
 
 
-def test_a_replay_applies_the_stricter_of_cluster_and_file() -> None:
+def test_replay_applies_the_stricter_of_cluster_settings_and_policy_file() -> None:
     letter = letter_with_time(NOW + HOUR)
 
     assert isinstance(decision_of(letter, settings=ClusterSettings(after_max_ms=HOUR // 2)), RemainingLetter)

@@ -117,7 +117,7 @@ def test_a_replay_of_findings_appends_corrected_records_after_an_audit(
     assert read_back(kafka_bootstrap, topic) == back
 
 
-def test_functions_replay_the_records_of_an_audit(
+def test_python_functions_replay_audit_findings(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now, file = time.time_ns() // 1_000_000, policy_file(tmp_path, topic)
@@ -158,7 +158,7 @@ def test_a_later_list_replays_only_newer_records_with_a_warning(
     assert Counter(times) == Counter([*written, *((key, now * NANOSECONDS) for key, _ in written)])
 
 
-def test_every_bad_record_of_a_batch_is_listed_and_none_that_is_good(
+def test_audit_lists_exactly_the_bad_records_of_a_batch(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     """There are more bad records than a proxy describes for one request (limits.max_record_errors), by several
@@ -206,7 +206,7 @@ def test_a_killed_replay_of_findings_writes_each_record_once_after_a_restart(
     assert all(each.timestamp == now + int(each.key or b"") for each in corrected)
 
 
-def test_deleted_records_and_whole_batches_are_left_and_listed(
+def test_deleted_records_and_invalid_batches_are_listed_as_remaining(
     spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     now = time.time_ns() // 1_000_000

@@ -60,7 +60,7 @@ def test_an_ended_run_overrides_the_committed_offsets_of_the_broker(
     )
 
 
-def test_a_killed_run_has_handled_nothing() -> None:
+def test_killed_run_does_not_advance_progress() -> None:
     folder = FolderInMemory()
     next_run(folder).begin(offset_ranges((0, 5)), GROUPS)
 

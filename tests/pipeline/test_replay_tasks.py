@@ -103,7 +103,7 @@ def test_offsets_that_another_replay_has_handled_are_not_repeated(table: TableLo
     assert len(read_back(table.bootstrap, table.topic)) == RECORDS
 
 
-def test_a_record_that_became_bad_is_not_written(table: TableLocation) -> None:
+def test_record_that_became_invalid_after_listing_is_not_written(table: TableLocation) -> None:
     with pytest.raises(
         CannotWriteTopic, match=f"{table.of} offset 0: the record was valid when it was listed, and is no longer: "
     ):
@@ -113,7 +113,7 @@ def test_a_record_that_became_bad_is_not_written(table: TableLocation) -> None:
 
 
 @pytest.mark.parametrize("away", [1, -1])
-def test_a_partition_is_not_done_if_it_differs_from_the_list(table: TableLocation, away: int) -> None:
+def test_rejects_partition_that_differs_from_the_list(table: TableLocation, away: int) -> None:
     with pytest.raises(CannotWriteTopic, match=f"{RECORDS + away} records were listed, and {RECORDS} were read now"):
         table.write(table.plan(records=RECORDS + away), fix=UNIT)
 

@@ -147,7 +147,7 @@ def accessibility_breaches(page: Page) -> list[Any]:
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]
 
 
-def test_the_page_about_each_job_shows_its_report() -> None:
+def test_documentation_page_of_each_job_shows_its_report() -> None:
     for job in JOBS:
         picture = ROOT / "docs" / "pictures" / f"report-{job}.png"
         assert picture.is_file()
@@ -155,7 +155,9 @@ def test_the_page_about_each_job_shows_its_report() -> None:
 
 
 @needs_chromium
-def test_many_producers_are_the_worst_and_the_rest(job_outputs: dict[str, tuple[Path, str]], browser: Browser) -> None:
+def test_report_shows_worst_producers_and_sum_of_the_rest(
+    job_outputs: dict[str, tuple[Path, str]], browser: Browser
+) -> None:
     page = browser.new_page()
     page.goto((job_outputs["profile"][0] / "report.html").as_uri())
 

@@ -86,7 +86,7 @@ def test_all_topics_skips_internal_topics_with_a_warning(cluster_with_topics: To
         (("--topic", "/(?=a)/"), "--topic '/(?=a)/': not a regular expression that RE2 accepts"),
     ],
 )
-def test_a_pattern_without_a_match_ends_before_anything_begins(
+def test_pattern_without_match_is_rejected_before_the_job_starts(
     asked: tuple[str, ...], output: str, cluster_with_topics: TopicsInCluster, tmp_path: Path
 ) -> None:
     message = run(
@@ -119,7 +119,7 @@ class ManyTopics:
         return [ClusterTopic(f"orders-{number:06d}", is_internal=False) for number in range(self._count)]
 
 
-def test_more_topics_than_a_run_takes_are_rejected() -> None:
+def test_rejects_more_topics_than_the_limit_of_a_run() -> None:
     assert len(selection(ManyTopics(10_000), ["*"]).names) == 10_000
     with pytest.raises(BadSelection, match=r"10,001 topics match, and the limit for one run is 10,000: use narrower"):
         selection(ManyTopics(10_001), ["orders-*"])

@@ -136,7 +136,7 @@ def test_a_streams_positions_outside_of_the_log_are_reported_as_lost(
             report_losses(lost, must_fail=False)
 
 
-def test_a_checkpoint_keeps_offsets_as_sparks_own_source_does_and_ids_beside_them() -> None:
+def test_checkpoint_stores_offsets_in_sparks_format_and_topic_ids_separately() -> None:
     stored = Position({TopicPartition("t", 1): 7, OF: 5}, {"t": "a", "other": "b"}).stored()
 
     assert stored == {"t": {"0": 5, "1": 7}, "topic ids": {"t": "a"}}
@@ -199,7 +199,7 @@ AGAIN = r"was read up to offset 30, and the topic has since been recreated \(its
         pytest.param(delete_topic, "was read up to offset 30, and the topic no longer exists", range(0), id="deleted"),
     ],
 )
-def test_a_stream_reports_what_its_checkpoint_lost(
+def test_stream_reports_records_lost_since_its_checkpoint(
     change_topic: Callable[[str, str], None],
     output: str,
     more: range,
@@ -230,7 +230,7 @@ def change_checkpoint(folder: Path, change_topic: Callable[[dict[str, Any]], Non
     (folder / "checkpoint" / "offsets" / ".0.crc").unlink()
 
 
-def test_a_checkpoint_without_topic_ids_fails_by_its_offsets(
+def test_losses_are_detected_by_offsets_if_checkpoint_has_no_topic_ids(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)

@@ -66,7 +66,7 @@ def test_sparks_own_source_has_the_expected_batch_sizes(
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_every_trigger_reads_everything(
+def test_every_trigger_reads_all_records(
     trigger: str, spark: SparkSession, kafka_bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
     found = record_counts_of_batches(spark, kafka_bootstrap, topic, tmp_path, trigger, trigger=trigger)

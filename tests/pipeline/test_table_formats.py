@@ -26,7 +26,7 @@ def _package(dependency: ElementTree.Element) -> str:
 
 
 @pytest.mark.parametrize("minor", ["4.0", "4.1", "4.2", "4.3"])
-def test_the_named_packages_of_table_formats_are_tested(minor: str) -> None:
+def test_suggested_table_format_packages_equal_the_tested_packages(minor: str) -> None:
     named = {package_of(form, f"{minor}.7") for form in TableFormat} - {None}
 
     assert named == kept_in_tests().get(minor, set())

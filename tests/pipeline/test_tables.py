@@ -41,7 +41,7 @@ def expected_counts(polluted: PollutedTopic) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_profiles_of_two_topics_coexist_and_a_repeated_one_replaces_itself(
+def test_repeated_profile_replaces_only_the_rows_of_its_topic(
     kafka_bootstrap: str, polluter: Polluter, tmp_path: Path, form: str
 ) -> None:
     other = Polluter(kafka_bootstrap, now_ms(), partitions=1)

@@ -20,7 +20,7 @@ def test_pandas_is_imported_when_a_series_is_requested() -> None:
     ends_well(LEFT_OUT, MAKES, "assert pa.array([1, 2]).to_pandas().sum() == 3", "assert 'pandas' in sys.modules")
 
 
-def test_compacted_batches_keep_their_other_checks() -> None:
+def test_pandas_conversions_work_after_import_is_blocked() -> None:
     ends_well(
         LEFT_OUT,
         MAKES,

@@ -56,7 +56,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_terminal_shows_only_progress_counted_in_offsets(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic, log = large_partition(kafka_bootstrap, now_ms(), batches=300), tmp_path / "spark.log"
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 
@@ -75,7 +75,7 @@ def test_progress_in_a_terminal_moves_by_offsets_and_shows_nothing_else(kafka_bo
     assert "incubator" in log.read_text()
 
 
-def test_a_failing_task_is_an_error_of_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_task_failure_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted = Polluter(kafka_bootstrap, now_ms(), partitions=1).write(batches=60, span_ms=HOUR)
     about = ("--bootstrap", kafka_bootstrap, "--topic", polluted.topic, "--out", str(tmp_path / "out"))
 
@@ -85,7 +85,7 @@ def test_a_failing_task_is_an_error_of_one_line(kafka_bootstrap: str, tmp_path: 
     assert len(message.splitlines()) == 1, message
 
 
-def test_a_file_for_sparks_lines_that_cannot_be_written_is_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_unwritable_spark_log_file_is_reported_in_one_line(kafka_bootstrap: str, tmp_path: Path) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 

@@ -123,7 +123,7 @@ class ScriptedLeader(KafkaCluster):
         return self._local
 
 
-def test_an_empty_response_is_the_end_only_if_the_leader_stores_the_offset() -> None:
+def test_empty_response_ends_the_range_only_if_leader_stores_the_offset() -> None:
     compacted = EmptyResponses(ScriptedLeader(readable_to=90, local_start=0), OffsetRange(OF, 0, 90), committed=True)
     remote = EmptyResponses(ScriptedLeader(readable_to=90, local_start=51), OffsetRange(OF, 0, 90), committed=True)
     unsettled = EmptyResponses(ScriptedLeader(readable_to=49, local_start=0), OffsetRange(OF, 0, 90), committed=True)

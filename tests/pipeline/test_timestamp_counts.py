@@ -44,7 +44,7 @@ def is_plausible(time: int) -> bool:
     return time > 0 and unit_of(time, NOW) is None
 
 
-def test_collected_records_may_precede_direct_ones() -> None:
+def test_records_added_one_by_one_and_as_whole_batch_share_one_row() -> None:
     """A batch with two minutes is collected first; the next batch, with one of these minutes, is added directly."""
     minute, another = 1_763_999_400_000, 1_754_000_000_000
 
@@ -86,7 +86,7 @@ def test_every_record_is_counted_once_exactly_or_in_sums(
             assert row["latest"] // MINUTE_MS == row["earliest"] // MINUTE_MS
 
 
-def test_valid_records_in_order_are_one_row_a_minute() -> None:
+def test_ordered_valid_records_are_counted_in_one_row_per_minute() -> None:
     batches = [([Rec(NOW - 600_000 + i * 100 + j) for j in range(20)], LZ4) for i in range(0, 5000, 20)]
 
     found, records = counts_of(batches)

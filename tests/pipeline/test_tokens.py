@@ -56,7 +56,7 @@ def test_token_requests_equal_those_of_librdkafka(endpoint: ScriptedTokenEndpoin
     assert endpoint.asked[1] == {"grant_type": ["client_credentials"], "scope": ["kafka read"]}
 
 
-def test_a_token_is_kept_for_most_of_its_life(endpoint: ScriptedTokenEndpoint) -> None:
+def test_token_is_cached_for_most_of_its_lifetime(endpoint: ScriptedTokenEndpoint) -> None:
     endpoint.lasts_seconds = 2.0
     first, again = token_of(bearer_login(endpoint.url)), token_of(bearer_login(endpoint.url))
 
@@ -78,7 +78,7 @@ def test_a_token_is_kept_for_most_of_its_life(endpoint: ScriptedTokenEndpoint) -
         ((400, {}, b'{"error": "invalid_scope"}'), "(HTTP 400, invalid_scope): check sasl.oauthbearer.token.endpoint"),
     ],
 )
-def test_an_invalid_response_is_permanent(
+def test_invalid_token_response_is_a_permanent_error(
     endpoint: ScriptedTokenEndpoint, response: tuple[int, dict[str, str], bytes], output: str
 ) -> None:
     endpoint.response = response
@@ -136,7 +136,7 @@ def respond_with_token_or_pause(login: Bearer) -> str:
         return ""
 
 
-def test_requests_a_token_by_https_with_an_own_authority(tmp_path: Path) -> None:
+def test_requests_token_over_https_with_private_certificate_authority(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     with token_endpoint(authority.sign("tokens")) as endpoint:
         with pytest.raises(TokenMissing, match=r"name its CA in https\.ca\.location"):
@@ -217,7 +217,7 @@ def test_secrets_come_from_files_and_the_environment(tmp_path: Path, monkeypatch
         assert output in str(raised.value)
 
 
-def test_nothing_that_is_printed_shows_a_secret() -> None:
+def test_printed_settings_contain_no_secret() -> None:
     held = client_settings(client_settings_file("https://tokens.test/"))
 
     assert SECRET not in repr(held)

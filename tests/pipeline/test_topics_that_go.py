@@ -173,7 +173,7 @@ def test_a_watch_reports_a_topic_that_is_deleted_between_planning_and_reading(
     assert notice.startswith(f"{goes} was {becomes}")
 
 
-def test_a_watch_waits_for_deleted_topics_and_sees_added_partitions(
+def test_watch_waits_for_deleted_topics_and_reads_added_partitions(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
@@ -202,7 +202,7 @@ def _deleted_after_planning(bootstrap: str, topic: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("job", ["profile", "audit", "verify"])
-def test_a_topic_that_is_deleted_while_a_job_reads_it_is_one_line(
+def test_topic_deletion_while_a_job_reads_is_reported_in_one_line(
     job: str, spark: SparkSession, kafka_bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic, other = (create_topic(kafka_bootstrap, UNLIMITED, 1) for _ in range(2))

@@ -117,7 +117,7 @@ class ForgetfulProducer:
         raise SystemError("<method 'flush' of 'cimpl.Producer' objects> returned NULL without setting an exception")
 
 
-def test_a_fatal_error_that_the_client_lost_is_the_error_of_the_first_record(
+def test_fatal_error_lost_by_the_client_is_taken_from_the_first_record(
     transaction_topics: TransactionTopics,
 ) -> None:
     consumer = Consumer({"bootstrap.servers": transaction_topics.bootstrap, "group.id": transaction_topics.topic})

@@ -66,7 +66,7 @@ def test_a_profile_reports_an_unreadable_batch_and_counts_the_rest(
     assert message in (tmp_path / "report.html").read_text()
 
 
-def test_an_audit_finds_what_a_proxy_finds(
+def test_audit_of_unreadable_batch_equals_proxy_findings(
     spark: SparkSession, damaged_topic: tuple[Kafka, str, bytes], tmp_path: Path
 ) -> None:
     kafka, topic, _ = damaged_topic

@@ -24,7 +24,7 @@ UNWRITABLE = [b"\xff\xfe", b"a\0b", b"\0", b"\xed\xa0\x80"]
 WRITABLE: list[tuple[bytes, bytes | None]] = [(b"", b""), ("é".encode(), b"\xff"), (b"plain", None), (b"plain", b"1")]
 
 
-def test_a_repair_reports_unwritable_records_and_leaves_them_out_on_request(
+def test_repair_reports_unwritable_records_and_skips_them_on_request(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     now = now_ms() - 60_000

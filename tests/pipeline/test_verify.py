@@ -59,7 +59,7 @@ def test_verify_finds_no_difference_between_copies(spark: SparkSession, kafka_bo
     assert found["records"] == {"source": 303, "target": 303}
 
 
-def test_other_partitions_matter_only_if_the_order_of_a_key_changes(
+def test_records_in_other_partitions_differ_only_if_order_within_a_key_changes(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     elsewhere = [{**row, "partition": (row["partition"] + 1) % 3} for row in written_rows()]

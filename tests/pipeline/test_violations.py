@@ -160,5 +160,5 @@ def test_violations_are_counted_from_events_in_a_topic(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--events", "x", "--bootstrap", "h:1", "--topic", "t")])
-def test_one_source_of_events_is_required(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_rejects_missing_or_multiple_event_sources(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert "no events: use" in run("violations", *arguments, "--out", str(tmp_path), status=1)

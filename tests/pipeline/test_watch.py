@@ -116,7 +116,7 @@ def test_a_watch_overwrites_a_batch_that_its_progress_does_not_list(
     assert found.findings.schema.fieldNames()[0] == "id"
 
 
-def test_a_watch_reports_each_beginning_and_change_once(
+def test_watch_reports_each_start_and_change_of_invalid_timestamps_once(
     spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
 ) -> None:
     writer = Writer(kafka_bootstrap)
@@ -141,7 +141,7 @@ def test_a_watch_reports_each_beginning_and_change_once(
     assert summary(tmp_path)["topics"][writer.topic]["records"] == 8 * RECORDS
 
 
-def test_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_watch_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
     polluted, file = Polluter(kafka_bootstrap, now_ms(), partitions=2).write(60, 5 * HOUR), tmp_path / "sluicegate.yaml"
     config = {
         "upstream": {"bootstrap": [kafka_bootstrap], "topic_settings": False},
@@ -169,7 +169,9 @@ def test_violations_equal_those_of_an_audit(spark: SparkSession, kafka_bootstrap
     assert any(what.startswith("observe: ") and what.endswith(" by keyed") for what in began)
 
 
-def test_another_watch_keeps_its_tables_elsewhere(spark: SparkSession, kafka_bootstrap: str, tmp_path: Path) -> None:
+def test_rejects_changed_table_location_of_an_existing_watch(
+    spark: SparkSession, kafka_bootstrap: str, tmp_path: Path
+) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     watch(spark, kafka_bootstrap, topic, tmp_path)
 
@@ -205,7 +207,7 @@ def test_invalid_arguments_of_a_watch_are_errors_of_one_line(
 
 
 @pytest.mark.parametrize("form", ["delta", "iceberg"])
-def test_a_missing_format_names_its_package(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
+def test_missing_table_format_error_names_its_package(kafka_bootstrap: str, tmp_path: Path, form: str) -> None:
     topic = create_topic(kafka_bootstrap, UNLIMITED, 1)
     about = ("--bootstrap", kafka_bootstrap, "--topic", topic, "--out", str(tmp_path / "out"))
 

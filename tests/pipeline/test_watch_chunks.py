@@ -33,7 +33,7 @@ def test_a_watch_reads_all_records_first_and_then_new_ones() -> None:
     assert partition_states().chunks(places, 1000) == []
 
 
-def test_records_left_for_a_later_batch_keep_their_earlier_moment() -> None:
+def test_unread_records_keep_their_earlier_append_time_bound() -> None:
     some = partition_states(settled=frozenset({A}))
 
     cut = some.chunks({A: WatchedOffset(0, 7), B: WatchedOffset(0, 8)}, 75)
@@ -50,12 +50,12 @@ def test_ranges_with_deleted_offsets_are_still_requested() -> None:
     ].wanted == OffsetRange(A, 80, 100)
 
 
-def test_a_topic_that_ends_before_it_was_read_is_not_read_from_there() -> None:
+def test_rejects_topic_that_ends_before_the_offset_already_read() -> None:
     with pytest.raises(TopicChanged, match="t-0 ends at offset 100, but was read up to 101: its broker has lost"):
         partition_states().chunks({A: WatchedOffset(101, 7)}, 1000)
 
 
-def test_append_times_are_limited_to_the_rounds_of_the_watch() -> None:
+def test_append_times_are_limited_to_times_between_watch_batches() -> None:
     chunk, places = WatchChunk(OffsetRange(A, 0, 4), BEGUN, ENDED), np.arange(4)
     times = np.array([5, BEGUN + 3, BEGUN + 90, ENDED + 60_000])
     shown = replace(AppendTimes.between(0, ENDED + HOUR), offsets=places, times=times)

@@ -69,7 +69,7 @@ def test_invalid_timestamps_of_an_unknown_hour_are_not_reported_as_ended() -> No
     ]
 
 
-def test_producers_without_an_id_are_reported_as_one() -> None:
+def test_producers_without_an_id_share_one_finding() -> None:
     known = Producers(QUIET)
 
     first = finding_lines(known, invalid_timestamps("zero", 1), invalid_timestamps("zero", 1, producer=-1))
@@ -97,7 +97,7 @@ def test_a_distance_at_a_bound_is_not_reported_repeatedly() -> None:
     ]
 
 
-def test_a_distance_needs_enough_records_and_a_minute() -> None:
+def test_distance_is_reported_only_with_enough_records_and_above_one_minute() -> None:
     known = Producers(QUIET)
 
     assert finding_lines(known, distances=(distance_counts({30_000: 40}, 1),)) == []
@@ -105,7 +105,7 @@ def test_a_distance_needs_enough_records_and_a_minute() -> None:
     assert finding_lines(known, distances=(distance_counts({HOUR: 19, 0: 21}, 1),)) == []
 
 
-def test_a_finding_has_the_same_id_when_its_batch_is_done_again() -> None:
+def test_repeated_batch_gives_a_finding_the_same_id() -> None:
     def finding_rows() -> list[dict[str, Any]]:
         return [
             finding_row(each, "abc-00000001", 5) for each in Producers(QUIET).take([invalid_timestamps("zero", 1)], [])

@@ -31,12 +31,12 @@ def test_the_api_table_has_every_request_that_brokers_accept_from_clients() -> N
     assert set(APIS) == set(kafka_requests()) - inter_broker
 
 
-def test_two_apis_with_the_same_key_are_rejected() -> None:
+def test_rejects_two_apis_with_the_same_key() -> None:
     with pytest.raises(ValueError, match="DescribeCluster and DescribeRacks have the same key, 60"):
         apis_by_key([Api(60, "DescribeCluster", 2, 0), Api(60, "DescribeRacks", 0, 0)])
 
 
-def test_names_versions_and_flexibility_are_kafkas() -> None:
+def test_api_table_equals_kafkas_names_versions_and_flexible_versions() -> None:
     for key, spec in kafka_requests().items():
         if key not in APIS:
             continue
@@ -65,7 +65,7 @@ def test_every_response_with_broker_addresses_is_rewritten() -> None:
     )
 
 
-def test_each_layout_names_the_fields_with_addresses() -> None:
+def test_exactly_the_rewritten_apis_declare_a_layout() -> None:
     for api in APIS.values():
         assert (api.handling is ApiHandling.REWRITE) == bool(api.layout), (
             f"{api.name}: declare it with rewritten(...), which takes the layout of its response"
@@ -83,12 +83,12 @@ def test_each_layout_names_the_fields_with_addresses() -> None:
         ((nodes(ADDRESS), nodes(ADDRESS)), "more than one nodes"),
     ],
 )
-def test_a_layout_without_addresses_is_rejected(layout: tuple[LayoutField, ...], words: str) -> None:
+def test_rejects_layout_without_addresses(layout: tuple[LayoutField, ...], words: str) -> None:
     with pytest.raises(ValueError, match=rf"layout of X: .*{re.escape(words)}"):
         rewritten(Api(300, "X", 0, 0), *layout)
 
 
-def test_the_native_paths_accept_any_api_key() -> None:
+def test_compiled_code_accepts_an_added_api_key() -> None:
     """Runs in a separate process, because compiled modules read the table when they are imported."""
     if not is_compiled():
         pytest.skip("nothing is compiled")

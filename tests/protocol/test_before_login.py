@@ -69,7 +69,7 @@ def test_a_login_response_equals_that_of_the_schema(version: int, code: int, mes
         b"",
     ],
 )
-def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
+def test_rejects_software_name_or_version_that_no_broker_accepts(body: bytes) -> None:
     usual = API_VERSIONS_REQUEST.build({"client_software_name": "a" * 99, "client_software_version": "b"}, 3)
 
     with pytest.raises(MalformedMessage, match="ApiVersions v3: "):
@@ -80,7 +80,7 @@ def test_values_that_no_broker_accepts_are_malformed(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("end", [b"", b"\0more", unsigned_varint(2_000_000) + bytes(4_000_000)])
-def test_surplus_bytes_are_ignored_as_brokers_ignore_them(end: bytes) -> None:
+def test_ignores_surplus_request_bytes_as_brokers_do(end: bytes) -> None:
     """Kafka 4.3.1 and 3.9.1 respond to such requests, except incomplete ones
     (tests/integration/test_unread_requests.py)."""
     assert software_in(b"\x02a\x02b" + end, 3, 0) == ("a", "b")
@@ -90,6 +90,6 @@ def test_surplus_bytes_are_ignored_as_brokers_ignore_them(end: bytes) -> None:
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
-def test_a_token_of_null_is_malformed(version: int) -> None:
+def test_rejects_null_sasl_token(version: int) -> None:
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         token_in(b"\0\0" if version >= 2 else b"\xff\xff\xff\xff", version, 0)

@@ -67,7 +67,7 @@ def read(api: ApiKey, version: int, frame: bytes, body_at: int = 0) -> ChangeReq
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_change_request_fields_equal_those_of_the_schema(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
     value = data.draw(requests(api, version))
 
@@ -90,7 +90,9 @@ def test_a_request_is_read_as_its_schema_says(data: st.DataObject, kind: tuple[A
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_removing_items_and_settings_leaves_the_rest_of_the_request_unchanged(
+    data: st.DataObject, kind: tuple[ApiKey, int]
+) -> None:
     api, version = kind
     value = data.draw(requests(api, version))
     frame = b"header" + SCHEMAS[api].build(value, version)
@@ -116,7 +118,7 @@ def test_what_is_left_out_leaves_the_rest_as_it_was(data: st.DataObject, kind: t
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_cut_request_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_rejects_truncated_change_request(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
     body = SCHEMAS[api].build(data.draw(requests(api, version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
@@ -126,7 +128,7 @@ def test_a_cut_request_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_no_bytes_raise_another_error(body: bytes, kind: tuple[ApiKey, int]) -> None:
+def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
         read(*kind, body)
 
@@ -150,7 +152,7 @@ def with_settings(api: ApiKey, count: int, name: str) -> Value:
 
 @pytest.mark.parametrize("api", SCHEMAS)
 @pytest.mark.parametrize("name", ["sluicegate.mode", "retention.ms"])
-def test_a_large_request_is_read_without_its_settings(api: ApiKey, name: str) -> None:
+def test_large_change_request_is_read_without_all_its_settings(api: ApiKey, name: str) -> None:
     version = SCHEMAS[api].versions[-1]
 
     found = read(api, version, SCHEMAS[api].build(with_settings(api, MOST_READ, name), version))
@@ -162,7 +164,7 @@ def test_a_large_request_is_read_without_its_settings(api: ApiKey, name: str) ->
 
 
 @pytest.mark.parametrize("api", SCHEMAS)
-def test_a_request_with_too_many_elements_is_malformed(api: ApiKey) -> None:
+def test_rejects_change_request_with_too_many_elements(api: ApiKey) -> None:
     body = SCHEMAS[api].build(with_settings(api, MOST_NAMED, "k"), 0)
 
     with pytest.raises(MalformedMessage, match="elements"):

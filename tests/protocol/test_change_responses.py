@@ -83,7 +83,7 @@ def responses(draw: Any, api: ApiKey, version: int) -> Value:
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_results_are_read_as_the_schema_says(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_change_response_results_equal_those_of_the_schema(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
     value = data.draw(responses(api, version))
     frame = b"head" + SCHEMAS[api].build(value, version)
@@ -103,7 +103,9 @@ def test_results_are_read_as_the_schema_says(data: st.DataObject, kind: tuple[Ap
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_other_results_change_nothing_else(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_replacing_results_leaves_the_rest_of_the_response_unchanged(
+    data: st.DataObject, kind: tuple[ApiKey, int]
+) -> None:
     api, version = kind
     value = data.draw(responses(api, version))
     surplus = b"" if APIS[api].is_flexible(version) else b"more"
@@ -117,7 +119,7 @@ def test_other_results_change_nothing_else(data: st.DataObject, kind: tuple[ApiK
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_cut_response_is_malformed(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
+def test_rejects_truncated_change_response(data: st.DataObject, kind: tuple[ApiKey, int]) -> None:
     api, version = kind
     value = data.draw(responses(api, version))
     value.pop("unknown_tags", None)
@@ -129,14 +131,14 @@ def test_a_cut_response_is_malformed(data: st.DataObject, kind: tuple[ApiKey, in
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_no_bytes_raise_another_error(body: bytes, kind: tuple[ApiKey, int]) -> None:
+def test_random_bytes_raise_only_malformed_message_errors(body: bytes, kind: tuple[ApiKey, int]) -> None:
     with contextlib.suppress(MalformedMessage):
         read_results(*kind, body, 0, go_on)
 
 
 @pytest.mark.parametrize(("api", "version"), WITH_ERRORS)
 @pytest.mark.parametrize("message", [None, "not now"])
-def test_a_response_of_the_proxys_own_is_built_as_the_schema_builds_it(
+def test_generated_error_response_equals_that_built_by_the_schema(
     api: ApiKey, version: int, message: str | None
 ) -> None:
     kind = 2 if api is CREATE else 4
@@ -151,7 +153,7 @@ def test_a_response_of_the_proxys_own_is_built_as_the_schema_builds_it(
 
 
 @given(st.data(), st.sampled_from([5, 6, 7]))
-def test_settings_are_added_to_a_created_topic_whose_settings_are_shown(data: st.DataObject, version: int) -> None:
+def test_adds_settings_to_created_topics_that_list_settings(data: st.DataObject, version: int) -> None:
     value = data.draw(responses(CREATE, version))
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
     read = read_results(CREATE, version, frame, 0, go_on)
@@ -168,7 +170,7 @@ def test_settings_are_added_to_a_created_topic_whose_settings_are_shown(data: st
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_created_topic_of_an_older_version_shows_no_settings(version: int) -> None:
+def test_adds_no_settings_to_created_topic_in_older_versions(version: int) -> None:
     value = {"topics": [{"name": "t", "error_code": 0, "error_message": None}], "throttle_time_ms": 0}
     frame = messages.CREATE_TOPICS_RESPONSE.build(value, version)
     (result,) = read_results(CREATE, version, frame, 0, go_on).results

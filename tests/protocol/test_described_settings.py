@@ -85,7 +85,7 @@ def read(body: bytes, version: int) -> Describing:
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_request_is_read_as_its_schema_says(data: st.DataObject, version: int) -> None:
+def test_describe_configs_request_fields_equal_those_of_the_schema(data: st.DataObject, version: int) -> None:
     value = data.draw(requests(version))
 
     found = read(DESCRIBE_CONFIGS_REQUEST.build(value, version), version)
@@ -101,7 +101,7 @@ def test_a_request_is_read_as_its_schema_says(data: st.DataObject, version: int)
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_cut_request_is_malformed(data: st.DataObject, version: int) -> None:
+def test_rejects_truncated_describe_configs_request(data: st.DataObject, version: int) -> None:
     body = DESCRIBE_CONFIGS_REQUEST.build(data.draw(requests(version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
@@ -110,14 +110,14 @@ def test_a_cut_request_is_malformed(data: st.DataObject, version: int) -> None:
 
 
 @given(st.binary(max_size=80), st.sampled_from(VERSIONS))
-def test_no_bytes_raise_another_error(body: bytes, version: int) -> None:
+def test_random_bytes_raise_only_malformed_message_errors(body: bytes, version: int) -> None:
     for step in (lambda: read(body, version), lambda: with_settings(body, version, 0, lambda _: [b"x"], go_on)):
         with contextlib.suppress(MalformedMessage):
             step()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_request_with_too_many_elements_is_malformed(version: int) -> None:
+def test_rejects_describe_configs_request_with_too_many_elements(version: int) -> None:
     resource = {"resource_type": 2, "resource_name": "orders", "configuration_keys": ["k"] * (MOST_DESCRIBED + 1)}
     keys = DESCRIBE_CONFIGS_REQUEST.build(
         {"resources": [resource], "include_synonyms": False, "include_documentation": False}, version
@@ -147,7 +147,7 @@ SETTING = st.builds(DescribedSetting, TEXT, st.none() | TEXT, st.integers(0, 9),
 
 
 @given(st.data(), st.sampled_from(VERSIONS), st.lists(SETTING, max_size=3), st.booleans(), st.booleans())
-def test_settings_are_added_to_topics_without_an_error_and_nothing_else_changes(
+def test_adds_settings_only_to_described_topics_without_an_error(
     data: st.DataObject, version: int, settings: list[DescribedSetting], synonyms: bool, documentation: bool
 ) -> None:
     value = data.draw(responses(version))
@@ -166,7 +166,7 @@ def test_settings_are_added_to_topics_without_an_error_and_nothing_else_changes(
 
 
 @given(st.data(), st.sampled_from(VERSIONS))
-def test_a_cut_response_is_malformed(data: st.DataObject, version: int) -> None:
+def test_rejects_truncated_describe_configs_response(data: st.DataObject, version: int) -> None:
     body = DESCRIBE_CONFIGS_RESPONSE.build(data.draw(responses(version)), version)
     cut = body[: data.draw(st.integers(0, len(body) - 1))]
 
@@ -175,7 +175,9 @@ def test_a_cut_response_is_malformed(data: st.DataObject, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_topics_whose_settings_do_not_fit_get_an_error(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_described_topic_gets_an_error_if_added_settings_exceed_the_limit(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(described_settings, "MOST_ADDED_BYTES", 100)
     result = {"error_code": 0, "error_message": None, "resource_type": 2, "configs": []}
     topics = [{**result, "resource_name": name} for name in ("small", "large", "plain")]
@@ -189,6 +191,6 @@ def test_topics_whose_settings_do_not_fit_get_an_error(version: int, monkeypatch
     assert "describe fewer topics" in results[1]["error_message"]
 
 
-def test_a_string_that_the_protocol_cannot_represent_is_a_misuse() -> None:
+def test_rejects_setting_value_too_long_for_a_protocol_string() -> None:
     with pytest.raises(SchemaMisuse):
         encode_setting(DescribedSetting("k", "v" * 32_768, 2, None), 4, False, False)

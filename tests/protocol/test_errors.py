@@ -5,7 +5,7 @@ from kio.schema.errors import ErrorCode
 from sluicegate.protocol.errors import error_name
 
 
-def test_every_code_has_kafkas_name() -> None:
+def test_error_names_equal_those_of_kafka() -> None:
     assert {error_name(code.value) for code in ErrorCode} == {
         f"{code.name.upper()} ({code.value})" for code in ErrorCode
     }

@@ -9,7 +9,7 @@ from sluicegate.protocol.frame_pool import FramePool
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def test_a_buffer_is_reused_for_its_size_class() -> None:
+def test_frame_pool_reuses_buffer_for_its_size_class() -> None:
     pool = FramePool()
     first = pool.take(100 * KIB, 100 * KIB)
     pool.recycle(first)
@@ -22,12 +22,12 @@ def test_a_buffer_is_reused_for_its_size_class() -> None:
     assert pool.take(200 * KIB, 8) is not first
 
 
-def test_a_stated_size_alone_allocates_nothing() -> None:
+def test_frame_pool_allocates_by_available_bytes_not_stated_size() -> None:
     assert len(FramePool().take(100 * MIB, at_hand=8)) == 4 * KIB
     assert len(FramePool().take(100 * MIB, at_hand=32 * KIB)) == 64 * KIB
 
 
-def test_a_buffer_with_a_view_is_not_reused() -> None:
+def test_frame_pool_does_not_reuse_buffer_with_exported_view() -> None:
     pool = FramePool()
     frame = pool.take(100 * KIB, 100 * KIB)
     view = memoryview(frame)
@@ -38,7 +38,7 @@ def test_a_buffer_with_a_view_is_not_reused() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10 * KIB, 5 * MIB])
-def test_the_pool_does_not_keep_small_and_very_large_buffers(size: int) -> None:
+def test_frame_pool_keeps_no_small_or_very_large_buffers(size: int) -> None:
     pool = FramePool()
     frame = bytearray(size)
     pool.recycle(frame)
@@ -46,7 +46,7 @@ def test_the_pool_does_not_keep_small_and_very_large_buffers(size: int) -> None:
     assert pool.take(size, 8) is not frame
 
 
-def test_the_pool_is_bounded() -> None:
+def test_frame_pool_keeps_at_most_eight_buffers_of_a_size() -> None:
     pool = FramePool()
     given = [bytearray(MIB - 1) for _ in range(20)]
     for frame in given:
@@ -57,7 +57,7 @@ def test_the_pool_is_bounded() -> None:
     assert sum(any(frame is one for one in given) for frame in taken) == 8
 
 
-def test_dropped_large_frames_are_freed_one_by_one() -> None:
+def test_discarded_large_frames_are_freed_one_by_one() -> None:
     steps: list[Callable[[], None]] = []
     pool = FramePool(steps.append)
     frames = [bytearray(2 * MIB) for _ in range(3)]

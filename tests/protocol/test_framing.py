@@ -54,7 +54,7 @@ frames = st.lists(
 
 
 @given(frames, st.lists(st.integers(1, 40)))
-def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cuts: list[int]) -> None:
+def test_frames_are_complete_for_any_chunking_of_the_stream(payloads: list[bytes], cuts: list[int]) -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     stream = b"".join(map(frame_of, payloads))
@@ -69,7 +69,7 @@ def test_frames_are_complete_however_the_stream_is_cut(payloads: list[bytes], cu
     assert not reader.mid_frame
 
 
-def test_a_gathered_frame_larger_than_its_first_buffer_is_complete() -> None:
+def test_buffered_frame_larger_than_its_initial_buffer_is_complete() -> None:
     recorder = FrameRecorder()
     payload = b"G" + bytes(range(256)) * 12_000
 
@@ -79,7 +79,7 @@ def test_a_gathered_frame_larger_than_its_first_buffer_is_complete() -> None:
     assert recorder.streamed == frame_of(b"S")
 
 
-def test_a_suspended_reader_stops_after_the_frame() -> None:
+def test_frame_reader_suspended_by_a_callback_stops_after_the_frame() -> None:
     recorder = FrameRecorder()
     reader = FrameReader(recorder, HEAD_BYTES, 100, FramePool())
     first, second = frame_of(b"Gfirst-frame"), frame_of(b"Gsecond-frame")
@@ -92,7 +92,7 @@ def test_a_suspended_reader_stops_after_the_frame() -> None:
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
-def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> None:
+def test_rejects_frame_size_out_of_bounds_with_its_first_bytes(size: int) -> None:
     reader = FrameReader(FrameRecorder(), HEAD_BYTES, 100, FramePool())
 
     with pytest.raises(FrameSizeError) as caught:
@@ -102,7 +102,7 @@ def test_a_size_out_of_bounds_is_rejected_with_its_first_bytes(size: int) -> Non
     assert caught.value.head.startswith(struct.pack(">i", size))
 
 
-def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
+def test_large_stated_frame_size_allocates_nothing_before_bytes_arrive() -> None:
     reader = FrameReader(FrameRecorder(), HEAD_BYTES, 2**31 - 1, FramePool())
 
     reader.receive(memoryview(struct.pack(">i", 2**31 - 1) + b"Gxxxxxxx"), 12)
@@ -112,7 +112,7 @@ def test_a_large_stated_size_allocates_nothing_before_bytes_arrive() -> None:
     assert len(view) <= 1 << 12
 
 
-def test_memory_is_requested_as_bytes_arrive_and_awaited() -> None:
+def test_frame_reader_requests_memory_as_bytes_arrive_and_stops_if_suspended() -> None:
     recorder, asked = FrameRecorder(), []
     reader = FrameReader(recorder, HEAD_BYTES, 10_000_000, FramePool())
     payload = b"G" + bytes(range(256)) * 400

@@ -24,7 +24,7 @@ def tagged_field_section(*values: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("values", [(), (b"",), (b"x", b"yy"), (b"z" * 300,), (b"",) * MAX_TAGGED_FIELDS])
-def test_fields_of_later_versions_are_skipped(values: tuple[bytes, ...]) -> None:
+def test_skips_unknown_tagged_header_fields(values: tuple[bytes, ...]) -> None:
     header = parse_request_header(HEAD + tagged_field_section(*values) + b"body", 2)
 
     assert (header.client_id, header.body_at) == ("abc", len(HEAD + tagged_field_section(*values)))
@@ -41,7 +41,7 @@ def test_fields_of_later_versions_are_skipped(values: tuple[bytes, ...]) -> None
         tagged_field_section(bytes(20_000_000)),
     ],
 )
-def test_too_many_tagged_fields_are_malformed(flood: bytes) -> None:
+def test_rejects_header_with_too_many_tagged_fields(flood: bytes) -> None:
     with pytest.raises(MalformedMessage, match="tagged field"):
         parse_request_header(HEAD + flood + b"body", 2)
     with pytest.raises(MalformedMessage, match="tagged field"):
@@ -49,12 +49,12 @@ def test_too_many_tagged_fields_are_malformed(flood: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", [b"", b"\x01", b"\x01\x00", b"\x01\x00\x05abc", b"\xff" * 9, b"\x02\x00\x00"])
-def test_cut_tags_are_malformed(cut: bytes) -> None:
+def test_rejects_truncated_tagged_header_fields(cut: bytes) -> None:
     with pytest.raises(MalformedMessage):
         parse_request_header(HEAD + cut, 2)
 
 
-def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
+def test_rejects_millions_of_tagged_fields_in_bounded_time() -> None:
     most, flood = tagged_field_section(*(b"",) * MAX_TAGGED_FIELDS), unsigned_varint(2_000_000) + bytes(4_000_000)
 
     assert cpu_seconds_of_call(lambda: skip_tagged_fields(flood, 0)) < 20 * cpu_seconds_of_call(
@@ -63,7 +63,7 @@ def test_millions_of_tagged_fields_cost_no_more_than_their_rejection() -> None:
 
 
 @pytest.mark.parametrize("length", [-2, -32768, 4, 32767])
-def test_a_negative_client_id_length_is_null_and_a_long_one_malformed(length: int) -> None:
+def test_negative_client_id_length_is_null_and_excessive_one_rejected(length: int) -> None:
     frame = struct.pack(">hhih", 0, 3, 7, length) + b"abc"
     if length < 0:
         assert parse_request_header(frame, 1).client_id is None

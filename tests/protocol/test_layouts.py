@@ -89,7 +89,7 @@ def first_difference(ours: tuple[FieldShape, ...], kafkas: tuple[FieldShape, ...
 
 
 @pytest.mark.parametrize("key", [key for key, api in APIS.items() if api.layout or api.codes])
-def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None:
+def test_layout_matches_kafkas_definition_in_each_version(key: int) -> None:
     api = APIS[key]
     name = f"{api.name}Response"
     compared = 0
@@ -106,7 +106,7 @@ def test_a_layout_is_that_of_kafkas_definition_in_each_version(key: int) -> None
     assert compared
 
 
-def test_a_layout_field_that_kafka_does_not_have_is_found() -> None:
+def test_layout_comparison_detects_a_field_that_kafka_lacks() -> None:
     kafkas = shapes_of_kafka_fields(message_definition(release_of("MetadataResponse", 13), "MetadataResponse"), 13)
     layout = APIS[3].layout
 

@@ -26,13 +26,13 @@ HEAD = b"\0\0\0\7"
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_a_response_has_the_fields_of_the_older_version(version: int) -> None:
+def test_produce_response_is_converted_to_the_older_version(version: int) -> None:
     frame = HEAD + PRODUCE_RESPONSE.build(RESPONSE, 3)
 
     assert bytes(in_older_version(frame, version, 20)) == HEAD + PRODUCE_RESPONSE.build(RESPONSE, version)
 
 
-def test_only_empty_partitions_with_a_corrupt_batch_succeed() -> None:
+def test_with_successes_clears_errors_only_for_empty_partitions() -> None:
     frame = bytearray(HEAD + PRODUCE_RESPONSE.build(RESPONSE, 3))
 
     found = PRODUCE_RESPONSE.parse(bytes(with_successes(frame, {("orders", 1), ("payments", 0)}, 20))[4:], 3)
@@ -44,7 +44,7 @@ def test_only_empty_partitions_with_a_corrupt_batch_succeed() -> None:
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
 @pytest.mark.parametrize("client_id", ["", "old-appliance"])
-def test_a_request_of_version_3_has_the_batches_and_no_transaction(version: int, client_id: str) -> None:
+def test_legacy_request_is_converted_to_version_3_with_new_batches(version: int, client_id: str) -> None:
     partitions = [{"index": 4, "records": b"old"}, {"index": 0, "records": None}]
     topics = [{"name": "t", "partition_data": partitions}, {"name": "empty", "partition_data": []}]
     header = build_request_header(0, version, 7, client_id, 1)

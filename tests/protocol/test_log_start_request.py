@@ -11,7 +11,7 @@ from sluicegate.protocol.log_start_request import log_start_request, log_starts_
 from sluicegate.protocol.messages.fetch import LIST_OFFSETS_REQUEST, LIST_OFFSETS_RESPONSE
 
 
-def test_a_log_start_request_asks_for_the_earliest_offset_of_each_partition() -> None:
+def test_log_start_request_contains_earliest_offset_query_per_partition() -> None:
     frame = log_start_request({"one": [0, 7], "two": [1]}, -1)
 
     header = parse_request_header(frame, 1)
@@ -39,13 +39,13 @@ def response_frame(*topics: tuple[str, list[tuple[int, int, int]]]) -> bytes:
     return bytes(4) + LIST_OFFSETS_RESPONSE.build({"topics": told}, 1)
 
 
-def test_offsets_without_an_error_are_returned() -> None:
+def test_log_start_response_yields_offsets_of_partitions_without_error() -> None:
     told = log_starts_in(response_frame(("one", [(0, 0, 5), (7, 3, -1)]), ("two", [(1, 0, 1 << 40)])), 3)
 
     assert told == {("one", 0): 5, ("two", 1): 1 << 40}
 
 
-def test_a_response_cut_anywhere_is_malformed() -> None:
+def test_rejects_truncated_log_start_response() -> None:
     whole = response_frame(("one", [(0, 0, 5)]))
 
     for length in range(4, len(whole)):
@@ -56,13 +56,13 @@ def test_a_response_cut_anywhere_is_malformed() -> None:
 @pytest.mark.parametrize(
     "told", [[("t", [(0, 0, 5), (1, 0, 5)])], [("t", [(0, 0, 5)]), ("u", [(0, 0, 5)])], [("t", []), ("u", [])]]
 )
-def test_a_response_with_more_partitions_than_requested_is_malformed(
+def test_rejects_log_start_response_with_more_partitions_than_requested(
     told: list[tuple[str, list[tuple[int, int, int]]]],
 ) -> None:
     with pytest.raises(MalformedMessage, match="requested"):
         log_starts_in(response_frame(*told), 1)
 
 
-def test_an_impossible_count_is_not_iterated() -> None:
+def test_rejects_impossible_log_start_count_without_iterating() -> None:
     with pytest.raises(MalformedMessage, match="4294967"):
         log_starts_in(bytes(4) + struct.pack(">ihi", 1, 0, 4294967) + bytes(1 << 20), 10)

@@ -91,7 +91,7 @@ def test_replacing_records_of_partitions_leaves_the_rest_of_the_request_unchange
 
 
 @given(requests(), st.data())
-def test_a_cut_request_is_malformed(case: tuple[int, Value], data: st.DataObject) -> None:
+def test_rejects_truncated_produce_request(case: tuple[int, Value], data: st.DataObject) -> None:
     version, value = case
     body = PRODUCE_REQUEST.build(value, version)
     cut = data.draw(st.integers(0, len(body) - 1))
@@ -118,7 +118,7 @@ def request_of(topics: int, partitions: int, version: int) -> bytearray:
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
 @pytest.mark.parametrize(("topics", "partitions"), [(1, 99), (50, 1), (100, 0)])
-def test_topics_and_partitions_are_bounded_together(version: int, topics: int, partitions: int) -> None:
+def test_limits_the_number_of_topics_and_partitions_together(version: int, topics: int, partitions: int) -> None:
     frame = request_of(topics, partitions, version)
 
     assert len(walk_produce_request(frame, version, 0, 100).topics) == topics
@@ -127,7 +127,7 @@ def test_topics_and_partitions_are_bounded_together(version: int, topics: int, p
 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
-def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(version: int) -> None:
+def test_rejects_partition_count_above_the_limit_before_creating_partitions(version: int) -> None:
     few, flood = request_of(1, 100, version), request_of(1, 50_000, version)
 
     with pytest.raises(RequestTooLarge, match="50000 more topics or partitions than"):
@@ -136,7 +136,7 @@ def test_a_count_above_the_limit_is_rejected_before_any_partition_is_made(versio
     assert cpu_seconds_of_call(lambda: walk_produce_request(flood, version, 0, MANY)) < 5 * most
 
 
-def test_topic_names_of_a_request_take_a_bounded_number_of_bytes() -> None:
+def test_limits_the_total_bytes_of_topic_names_in_a_request() -> None:
     def request_with_names(count: int, size: int) -> bytearray:
         topics = [{"name": "a" * size, "partition_data": []}] * count
         body = {"acks": -1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}
@@ -152,7 +152,7 @@ def test_topic_names_of_a_request_take_a_bounded_number_of_bytes() -> None:
         walk_produce_request(request_with_names(1, 32_768), 9, 0, 100)
 
 
-def test_tagged_fields_are_bounded_for_the_whole_request() -> None:
+def test_limits_tagged_fields_of_a_produce_request() -> None:
     topic = {"name": "t", "partition_data": [], "unknown_tags": dict.fromkeys(range(5001), b"")}
     value = {"acks": -1, "timeout_ms": 1, "topic_data": [topic, topic], "transactional_id": None}
 

@@ -76,7 +76,7 @@ def test_produce_response_fields_equal_those_of_the_schema(case: tuple[int, Valu
 
 
 @given(random_responses(), st.randoms(use_true_random=False))
-def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
+def test_replacing_entries_leaves_the_rest_of_the_produce_response_unchanged(
     case: tuple[int, Value], chance: random.Random
 ) -> None:
     version, value = case
@@ -106,7 +106,7 @@ def test_changing_entries_leaves_the_rest_of_the_response_unchanged(
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_a_response_of_rejections_has_an_entry_for_each_partition(version: int) -> None:
+def test_rejection_response_has_an_entry_for_each_partition(version: int) -> None:
     topics: dict[TopicKey, list[int]] = {"one": [4, 0], "two": [1]}
     if version >= 13:
         topics = {bytes(range(16)): [4, 0], bytes(16): [1]}
@@ -124,7 +124,9 @@ def test_a_response_of_rejections_has_an_entry_for_each_partition(version: int) 
 
 
 @given(random_responses(), st.data())
-def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], data: st.DataObject) -> None:
+def test_truncated_produce_response_is_malformed_or_lacks_its_tail(
+    case: tuple[int, Value], data: st.DataObject
+) -> None:
     version, value = case
     body = PRODUCE_RESPONSE.build(value, version)
     cut = data.draw(st.integers(0, len(body)))
@@ -137,7 +139,7 @@ def test_a_cut_response_is_malformed_or_lacks_its_tail(case: tuple[int, Value], 
 
 
 @given(random_responses())
-def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
+def test_tail_position_equals_that_of_a_full_produce_response_walk(case: tuple[int, Value]) -> None:
     version, value = case
     frame, body_at = framed_response(value, version)
     walked = walk_produce_response(frame, version, body_at, 100)
@@ -146,7 +148,7 @@ def test_the_tail_is_found_without_the_entries(case: tuple[int, Value]) -> None:
 
 
 @pytest.mark.parametrize("version", PRODUCE_REQUEST.versions)
-def test_a_response_with_more_partitions_than_the_request_is_malformed(version: int) -> None:
+def test_rejects_produce_response_with_more_partitions_than_the_request(version: int) -> None:
     key = {"topic_id": bytes(16)} if version >= 13 else {"name": "t"}
     entries = [{"index": n, "error_code": 0, "base_offset": 0} for n in range(9)]
     body = PRODUCE_RESPONSE.build({"responses": [{**key, "partition_responses": entries}]}, version)
@@ -157,7 +159,7 @@ def test_a_response_with_more_partitions_than_the_request_is_malformed(version: 
 
 
 @pytest.mark.parametrize("count", [-2, -1, -(2**31), 2**31 - 1])
-def test_impossible_counts_are_malformed(count: int) -> None:
+def test_rejects_impossible_counts_in_produce_response(count: int) -> None:
     body = count.to_bytes(4, "big", signed=True) + bytes(100)
 
     with pytest.raises(MalformedMessage, match="Produce response v3: "):
@@ -167,7 +169,7 @@ def test_impossible_counts_are_malformed(count: int) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
+def test_rejects_produce_response_topic_that_is_not_utf8(version: int) -> None:
     body = PRODUCE_RESPONSE.build({"responses": [{"name": "tt", "partition_responses": []}]}, version)
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
@@ -175,7 +177,7 @@ def test_a_topic_that_is_not_utf8_is_malformed(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_a_message_with_half_a_surrogate_pair_is_written_with_its_escape(version: int) -> None:
+def test_lone_surrogate_in_a_rejection_message_is_escaped(version: int) -> None:
     """A name in a client's schema may contain half a surrogate pair, and a message may quote the name."""
     rejection = PartitionRejection(ErrorCode.INVALID_RECORD, "name \ud800", (RecordError(0, "also \udfff"),))
 

@@ -35,7 +35,7 @@ def response_and_tail(version: int, endpoints: list[Value]) -> tuple[bytes, byte
 
 
 @given(st.integers(10, 13), st.lists(ENDPOINT, max_size=4))
-def test_rewritten_endpoints_change_only_hosts_and_ports(version: int, endpoints: list[Value]) -> None:
+def test_rewriting_node_endpoints_changes_only_hosts_and_ports(version: int, endpoints: list[Value]) -> None:
     before, tail = response_and_tail(version, endpoints)
 
     found = PRODUCE_RESPONSE.parse(before + with_addresses(tail, address_of), version)
@@ -52,7 +52,7 @@ def test_a_produce_response_without_endpoints_omits_the_field() -> None:
     assert with_addresses(tail, address_of) == none
 
 
-def test_unknown_tags_are_forwarded_unchanged() -> None:
+def test_unknown_tags_of_produce_responses_are_forwarded_unchanged() -> None:
     unknown = b"\x07\x03abc"
     rack_and_tags = b"\x00\x01\x05\x02xy"  # no rack, then one tag
     endpoint = b"\0\0\0\1" + b"\x02h" + b"\0\0\0\1" + rack_and_tags
@@ -83,7 +83,7 @@ def _response(version: int, throttle_ms: int) -> bytearray:
 
 @pytest.mark.parametrize("version", range(14))
 @given(brokers=st.integers(0, 2**31 - 1), ours=st.integers(1, 2**31 - 1))
-def test_only_the_throttle_time_changes_to_the_longer_wait(version: int, brokers: int, ours: int) -> None:
+def test_with_throttle_time_keeps_the_longer_throttle_time(version: int, brokers: int, ours: int) -> None:
     response_and_tail = with_throttle_time(_response(version, brokers), version, ours)
 
     assert response_and_tail == _response(version, max(brokers, ours))

@@ -46,7 +46,7 @@ def metadata_response(topics: list[Value], version: int) -> bytes:
     return METADATA_RESPONSE.build({"brokers": [], "topics": topics}, version)
 
 
-def test_topics_with_an_error_are_omitted() -> None:
+def test_topics_in_metadata_omits_topics_with_an_error() -> None:
     topics = [{"error_code": code, "name": f"t{code}", "partitions": []} for code in (0, 3, 29)]
 
     assert topics_in(metadata_response(topics, 9), 9, 0)[0] == [(None, "t0")]
@@ -64,7 +64,7 @@ def test_a_truncated_metadata_response_is_malformed(version: int) -> None:
             topics_in(body[:cut], version, 0)
 
 
-def test_a_name_that_is_not_utf8_is_malformed() -> None:
+def test_rejects_metadata_topic_name_that_is_not_utf8() -> None:
     body = metadata_response([{"error_code": 0, "name": "tt", "partitions": []}], 9).replace(b"tt", b"t\xff")
 
     with pytest.raises(MalformedMessage, match="UTF-8"):
@@ -72,7 +72,7 @@ def test_a_name_that_is_not_utf8_is_malformed() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 9, 12])
-def test_many_empty_topics_cost_little(version: int) -> None:
+def test_metadata_with_many_empty_topics_is_read_in_linear_time(version: int) -> None:
     topic = {"error_code": 3, "name": "", "partitions": []}
     few, many = (metadata_response([topic] * count, version) for count in (100, 9000))
 
@@ -81,7 +81,7 @@ def test_many_empty_topics_cost_little(version: int) -> None:
     )
 
 
-def test_tagged_fields_without_end_are_rejected_by_their_count() -> None:
+def test_rejects_excessive_tagged_fields_in_metadata_response() -> None:
     body = metadata_response([{"error_code": 0, "name": "t", "partitions": []}], 12)
     topic_tags = body.index(b"\x02t") + 2 + 16 + 1 + 1 + 4
     flood = body[:topic_tags] + b"\xa0\x8d\x06" + b"\0\0" * 100_000 + body[topic_tags + 1 :]
@@ -102,7 +102,7 @@ def place_of_code(api: str, version: int) -> int | None:
 
 
 @pytest.mark.parametrize("key", APIS)
-def test_the_error_code_is_at_kafkas_position(key: int) -> None:
+def test_top_level_error_code_is_at_kafkas_position(key: int) -> None:
     api = APIS[key]
     known = parse_versions(message_definition(KAFKA_NEWEST, f"{api.name}Response")["validVersions"])
 
@@ -112,7 +112,7 @@ def test_the_error_code_is_at_kafkas_position(key: int) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), [(3, 12), (1, 6), (10, 4), (24, 3), (999, 0)])
-def test_other_apis_have_no_top_level_error_code(key: int, version: int) -> None:
+def test_code_at_returns_none_for_apis_without_top_level_error_code(key: int, version: int) -> None:
     assert code_at(key, version) is None
 
 
@@ -130,7 +130,7 @@ SCHEMAS = (PRODUCE_RESPONSE, FETCH_RESPONSE, LIST_OFFSETS_RESPONSE, TXN_OFFSET_C
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
-def test_the_codes_of_partitions_are_found_wherever_a_response_is_cut(schema: MessageSchema) -> None:
+def test_collects_all_partition_error_codes_of_a_response(schema: MessageSchema) -> None:
     key = next(api.key for api in APIS.values() if f"{api.name}Response" == schema.name)
     found_some = False
     for version, seed in product(schema.versions, range(6)):
@@ -148,7 +148,7 @@ def test_the_codes_of_partitions_are_found_wherever_a_response_is_cut(schema: Me
 
 
 @pytest.mark.parametrize("version", range(2, 11))
-def test_the_codes_of_offset_commits_are_found_in_what_kio_writes(version: int) -> None:
+def test_collects_error_codes_of_kio_offset_commit_responses(version: int) -> None:
     module = import_module(f"kio.schema.offset_commit.v{version}.response")
     partitions = tuple(
         module.OffsetCommitResponsePartition(partition_index=i, error_code=ErrorCode(code))
@@ -163,5 +163,5 @@ def test_the_codes_of_offset_commits_are_found_in_what_kio_writes(version: int) 
     assert codes_in(8, version, written.getvalue(), 0) == (22, 30)
 
 
-def test_a_truncated_response_has_no_error_codes() -> None:
+def test_codes_in_returns_nothing_for_a_truncated_response() -> None:
     assert codes_in(12, 4, bytes(9), 5) == ()

@@ -6,7 +6,7 @@ from tests.oracle.definitions import STORED, definitions_of_jar, message_definit
 
 
 @pytest.mark.parametrize("release", STORED)
-def test_the_stored_definitions_are_those_of_the_jar(release: str) -> None:
+def test_stored_message_definitions_equal_those_of_the_kafka_jar(release: str) -> None:
     assert message_definitions(release) == definitions_of_jar(release), (
         "regenerate them: .venv/bin/python -m tests.oracle.definitions"
     )

@@ -32,7 +32,7 @@ def rule_for(
     return HasRegisteredSchema(side, SchemaRegistry("main", RegistryHttp(registry.url)), None, subject)
 
 
-def test_avro_with_a_reference_is_accepted_and_other_data_rejected(apicurio: Apicurio) -> None:
+def test_validates_avro_data_by_a_schema_with_a_reference(apicurio: Apicurio) -> None:
     apicurio.register("street", json.dumps(STREET))
     named = [{"name": "com.example.Street", "subject": "street", "version": 1}]
     schema_id = apicurio.register("homes-value", json.dumps(HOME), references=named)
@@ -47,7 +47,7 @@ def test_avro_with_a_reference_is_accepted_and_other_data_rejected(apicurio: Api
     )
 
 
-def test_each_error_has_its_own_message(apicurio: Apicurio) -> None:
+def test_each_schema_id_error_has_a_distinct_message(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("orders-value", json.dumps({**STREET, "name": "com.example.Order"}))
     rule = rule_for(apicurio)
 
@@ -74,13 +74,15 @@ def test_each_error_has_its_own_message(apicurio: Apicurio) -> None:
         (SubjectName.ANY, "whatever"),
     ],
 )
-def test_subjects_are_named_as_serializers_name_them(apicurio: Apicurio, strategy: SubjectName, subject: str) -> None:
+def test_subject_names_follow_the_serializer_naming_strategies(
+    apicurio: Apicurio, strategy: SubjectName, subject: str
+) -> None:
     schema_id = apicurio.register(subject, json.dumps({**STREET, "name": "com.example.Thing", "doc": subject}))
 
     assert rule_for(apicurio, strategy).fault(record(framed_by_id(schema_id, b"\0"), topic="things")) is None
 
 
-def test_an_id_can_be_in_a_header(apicurio: Apicurio) -> None:
+def test_schema_id_is_read_from_a_header(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("heads-key", '"string"')
     rule = rule_for(apicurio, side=Side.KEY)
     named = ((b"__key_schema_id", framed_by_id(schema_id, b"")),)
@@ -102,7 +104,7 @@ def test_a_registered_json_schema_accepts_and_rejects_values(apicurio: Apicurio)
     assert "does not match its JSON Schema: /amount: minimum (must be at least 0)" in str(rule.description(negative))
 
 
-def test_protobuf_with_imports_and_message_indexes(apicurio: Apicurio) -> None:
+def test_validates_protobuf_with_imports_by_message_index(apicurio: Apicurio) -> None:
     apicurio.register("money", MONEY, "PROTOBUF")
     named = [{"name": "money.proto", "subject": "money", "version": 1}]
     schema_id = apicurio.register("proto-value", PROTO, "PROTOBUF", named)
@@ -143,7 +145,7 @@ def test_a_registry_outage_is_reported_and_ends_when_it_returns(apicurio: Apicur
     eventually(is_known_again)
 
 
-def test_a_silent_registry_is_waited_for_once(silent_url: str) -> None:
+def test_fifty_records_wait_only_once_for_an_unresponsive_registry(silent_url: str) -> None:
     rule = HasRegisteredSchema(Side.VALUE, SchemaRegistry("main", RegistryHttp(silent_url), wait_seconds=0.2))
     begin = monotonic()
 
@@ -154,14 +156,14 @@ def test_a_silent_registry_is_waited_for_once(silent_url: str) -> None:
     assert monotonic() - begin < 5
 
 
-def test_avro_bytes_are_accepted_without_a_length_as_javas_serializer_writes_them(apicurio: Apicurio) -> None:
+def test_accepts_avro_bytes_without_a_length_as_from_the_java_serializer(apicurio: Apicurio) -> None:
     schema_id = apicurio.register("raw-value", '"bytes"')
 
     assert rule_for(apicurio).fault(record(framed_by_id(schema_id, b"hello"), topic="raw")) is None
 
 
 @pytest.mark.long
-def test_ids_of_a_registry_that_was_rebuilt_have_their_new_schemas(apicurio: Apicurio) -> None:
+def test_schema_ids_of_a_rebuilt_registry_resolve_to_the_new_schemas(apicurio: Apicurio) -> None:
     """The registry assigns new ids in another order. A permanently deleted id has no schema."""
     apicurio.stop()
     apicurio.start()

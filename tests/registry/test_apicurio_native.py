@@ -81,7 +81,7 @@ def registered_schema_ids(apicurio: Apicurio) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["globalId", "contentId"])
 @pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
-def test_schemas_are_found_by_native_ids(
+def test_validates_records_by_apicurio_native_schema_ids(
     apicurio: Apicurio, registered_schema_ids: dict[str, Any], kind: str, place: str
 ) -> None:
     number: int = registered_schema_ids[kind]
@@ -120,7 +120,7 @@ message Other { int64 y = 1; }"""
 
 @pytest.mark.long
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
-def test_accepts_protobuf_of_apicurios_own_serializer(apicurio: Apicurio, with_headers: bool) -> None:
+def test_accepts_protobuf_written_by_the_apicurio_serializer(apicurio: Apicurio, with_headers: bool) -> None:
     topic = f"proto-headers-{with_headers}".lower()
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     messages = [("Outer", b"\x0a\x06\x0a\x01k\x12\x01v"), ("Other", b"\x08\x07")]
@@ -158,7 +158,7 @@ def test_json_schema_and_protobuf_records_are_validated_by_native_ids(
     assert surveyed.is_complete
 
 
-def test_a_registry_url_of_another_api_is_an_outage_with_advice(apicurio: Apicurio) -> None:
+def test_registry_url_of_another_api_raises_an_outage_with_advice(apicurio: Apicurio) -> None:
     section = Registry(url=f"http://127.0.0.1:{apicurio.port}/apis/nothing", type="apicurio")
     rule = HasRegisteredSchema(Side.VALUE, Registries().by_name({"main": section})["main"])
 

@@ -79,7 +79,7 @@ def _written(
     return apicurio_avro(native_url(apicurio), topic, TEXT, data, encoding)
 
 
-def test_apicurios_json_is_the_binary_datum(apicurio: Apicurio) -> None:
+def test_apicurio_json_encoded_avro_converts_to_the_binary_datum(apicurio: Apicurio) -> None:
     made = random.Random(7)
     data = [_binary(_order(made)) for _ in range(200)]
     rule = rule_for(apicurio)
@@ -93,7 +93,7 @@ def test_apicurios_json_is_the_binary_datum(apicurio: Apicurio) -> None:
         assert rule.fault(record(value, topic="json-orders", headers=headers)) is None
 
 
-def test_binary_values_with_the_header_are_read_as_binary(apicurio: Apicurio) -> None:
+def test_avro_with_json_encoding_header_is_read_as_binary_if_it_is_binary(apicurio: Apicurio) -> None:
     ((value, headers),) = _written(apicurio, "binary-orders", [_binary(_order(random.Random(1)))], "BINARY")
 
     assert (b"apicurio.value.encoding", b"BINARY") in headers
@@ -121,7 +121,9 @@ def _headers_of(apicurio: Apicurio, topic: str) -> tuple[Header, ...]:
         ({"nothing": 0}, "Order.nothing must be null"),
     ],
 )
-def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[str, Any], words: str) -> None:
+def test_rejects_invalid_json_encoded_avro_with_its_location(
+    apicurio: Apicurio, change: dict[str, Any], words: str
+) -> None:
     good = {
         "id": "a", "count": 1, "total": 1, "price": 1, "weight": "NaN", "paid": True, "raw": "ÿ", "hash": "ab",
         "state": "NEW", "note": {"shop.Hash": "ab"}, "lines": [{"k": None}], "nothing": None,
@@ -136,7 +138,7 @@ def test_other_json_is_rejected_with_its_place(apicurio: Apicurio, change: dict[
     assert "is not JSON, although the header apicurio.value.encoding declares it" in not_json
 
 
-def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Apicurio) -> None:
+def test_expressions_and_schema_rules_evaluate_json_encoded_avro(apicurio: Apicurio) -> None:
     order = _order(random.Random(3)) | {"count": 1000, "lines": []}
     ((value, headers),) = _written(apicurio, "ruled", [_binary(order)], "JSON")
     given = record(value, topic="ruled", headers=headers)
@@ -147,7 +149,7 @@ def test_expressions_and_rules_inside_the_schema_read_json_encoding(apicurio: Ap
     assert "the field count does not meet the rule low" in str(MeetsRulesInside(rule, Side.VALUE, time_ns).fault(given))
 
 
-def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:
+def test_json_encoded_avro_costs_steps_by_size_and_is_limited_in_depth() -> None:
     content = avro_content('{"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}')
     deep = b'{"r":{"R":' * 200 + b'{"r":null}' + b"}}" * 200
 
@@ -156,7 +158,7 @@ def test_the_steps_cover_large_data_and_deep_data_are_rejected() -> None:
         JsonEncoding(content.plan).binary(deep, StepBudget())
 
 
-def test_costly_data_are_read_in_the_rules_process() -> None:
+def test_rules_process_validates_costly_json_encoded_avro() -> None:
     text = SchemaText(SchemaLanguage.AVRO, '{"type": "array", "items": "long"}', ())
     process = RulesProcess(RuleLimits(5.0, 256 << 20), WaitBudget())
     numbers = list(range(20_000))

@@ -56,9 +56,7 @@ def seconds_until_allowed(breaker: Breaker, clock: Clock) -> float:
     return clock.now - began
 
 
-def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
-    clock: Clock, recorded_reports: RecordedReports
-) -> None:
+def test_breaker_backs_off_exponentially_and_logs_once(clock: Clock, recorded_reports: RecordedReports) -> None:
     breaker = Breaker("main", clock, recorded_reports)
     rests = []
     for _ in range(8):
@@ -79,7 +77,7 @@ def test_consecutive_failures_lengthen_the_pause_and_are_logged_once(
     assert seconds_until_allowed(breaker, clock) == 1, "the count starts again"
 
 
-def test_a_failed_look_up_with_many_waiting_records_counts_once(
+def test_failed_look_up_for_many_waiting_records_counts_as_one_failure(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     breaker = Breaker("main", clock, recorded_reports)
@@ -91,7 +89,7 @@ def test_a_failed_look_up_with_many_waiting_records_counts_once(
     assert (recorded_reports.failures, recorded_reports.lines, seconds_until_allowed(breaker, clock)) == (1, [], 1)
 
 
-def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
+def test_unavailable_registry_is_retried_rarely_until_it_recovers(
     clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -119,7 +117,7 @@ def test_a_registry_that_is_long_unavailable_is_asked_seldom_and_recovers(
 @pytest.mark.parametrize(
     "bug", [KeyError("swordfish"), RecursionError(), OSError("x"), UnicodeDecodeError("a", b"", 0, 1, "b")]
 )
-def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
+def test_internal_error_in_a_look_up_raises_an_outage_that_hides_its_message(
     bug: Exception, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     http = ScriptedRegistry()
@@ -144,7 +142,7 @@ def test_an_internal_error_in_a_look_up_is_an_outage_without_its_content(
 
 
 @pytest.mark.parametrize("part", ["_schemas", "_subjects", "_fetcher", "_wait_budget", "_breaker"])
-def test_an_internal_error_in_any_part_of_the_registry_client_is_an_outage(
+def test_internal_error_in_any_registry_client_part_raises_an_outage(
     part: str, clock: Clock, recorded_reports: RecordedReports
 ) -> None:
     class BrokenRegistry:

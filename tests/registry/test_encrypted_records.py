@@ -157,7 +157,7 @@ class EncryptedSchema:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
+def test_skips_and_counts_records_with_an_encrypted_payload(language: str) -> None:
     written = EncryptedSchema(language, PAYLOAD)
     good = written.record(ORDER)
     rules: tuple[RecordRule, ...] = (
@@ -177,7 +177,7 @@ def test_an_encrypted_payload_is_skipped_and_counted(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
-def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
+def test_validates_unencrypted_fields_of_records_with_encrypted_fields(language: str) -> None:
     written = EncryptedSchema(language, FIELDS)
     good = written.record(WITH_MORE if language == "JSON" else ORDER)
     assert b"example.org" not in (good.value or b"")
@@ -194,7 +194,7 @@ def test_fields_that_are_not_encrypted_are_validated(language: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "bad"), [("$.home.street", {"city": "B", "street": "Am Markt 1"}), ("**.street", {"city": "B"})]
 )
-def test_only_fields_that_the_metadata_tags_as_encrypted_are_skipped(pattern: str, bad: dict[str, str]) -> None:
+def test_skips_only_fields_that_schema_metadata_tags_for_encryption(pattern: str, bad: dict[str, str]) -> None:
     written = EncryptedSchema("JSON", FIELDS, {pattern: ["PII"]})
     long = {"city": "Bonn", "street": "Am Markt 1, Seiteneingang"}
 
@@ -223,7 +223,7 @@ CONDITIONS = [
         if language != "PROTOBUF" or each[1] not in _OF_MAPS
     ],
 )
-def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
+def test_condition_before_encryption_ignores_encrypted_fields(
     language: str, type_: str, expression: str, is_evaluated: bool
 ) -> None:
     plain = EncryptedSchema(language, FIELDS)
@@ -236,7 +236,7 @@ def test_a_condition_before_encryption_is_about_the_fields_that_can_be_read(
     assert (words is not None) is is_evaluated, words
 
 
-def test_skipped_encrypted_fields_are_described() -> None:
+def test_rule_description_mentions_skipped_encrypted_fields() -> None:
     conditions = [encryption_rule("c", "CONDITION", "CEL", "true"), encryption_rule("w", "TRANSFORM", "JSONATA", "$")]
     rule_set = {
         "domainRules": [*conditions, *FIELDS["domainRules"]],
@@ -272,7 +272,7 @@ def _with_encrypted_fields(language: str) -> EncryptedSchema:
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("expression", "is_evaluated"), EXPRESSIONS)
-def test_an_expression_is_about_the_fields_that_can_be_read(language: str, expression: str, is_evaluated: bool) -> None:
+def test_expression_ignores_encrypted_fields(language: str, expression: str, is_evaluated: bool) -> None:
     written = _with_encrypted_fields(language)
     rule = TrueOfSchema(expression.replace("endsWith('.org')", "endsWith('.com')"), written.rule)
 
@@ -329,7 +329,7 @@ OVER_DATA: list[tuple[dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize("language", ["JSON", "AVRO", "PROTOBUF"])
 @pytest.mark.parametrize(("schema", "passes"), OVER_DATA)
-def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
+def test_json_schema_of_decoded_data_ignores_encrypted_fields(
     language: str, schema: dict[str, Any], passes: bool
 ) -> None:
     written = _with_encrypted_fields(language)
@@ -338,7 +338,7 @@ def test_a_json_schema_of_the_data_is_about_the_fields_that_can_be_read(
     assert (rule.fault(written.record(ORDER)) is None) is passes
 
 
-def test_a_record_counts_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
+def test_encrypted_record_is_counted_once_for_all_rules_of_its_topic(tmp_path: Path) -> None:
     written = EncryptedSchema("JSON", PAYLOAD)
     rules = [{"name": f"r{i}", "value": {"schema": {"registry": "main"}}} for i in range(2)]
     topics = json.dumps([{"match": "orders", "rules": rules}])

@@ -102,7 +102,7 @@ def failing_compilation(http: ScriptedRegistry) -> Callable[[], object]:
         failing_compilation,
     ],
 )
-def test_a_failed_look_up_holds_nothing_of_the_request(
+def test_failed_look_up_keeps_no_reference_to_the_request(
     make: Callable[[ScriptedRegistry], Callable[[], object]],
 ) -> None:
     http = ScriptedRegistry()
@@ -118,7 +118,7 @@ def test_a_failed_look_up_holds_nothing_of_the_request(
         gc.enable()
 
 
-def test_two_requests_that_wait_for_one_compiler_hold_nothing() -> None:
+def test_requests_that_wait_for_one_compiler_keep_no_reference_to_each_other() -> None:
     http = ScriptedRegistry()
     http.answers["/schemas/ids/7"] = LONG
     begun, going_on = threading.Event(), threading.Event()

@@ -73,7 +73,9 @@ def rule_of_registry_in_process(text: str, formats: Any, process: RulesProcess) 
 
 @pytest.mark.parametrize("make", [rule_of_file, rule_of_file_in_process, rule_of_registry, rule_of_registry_in_process])
 @pytest.mark.parametrize("text", [SCHEMA, DRAFT_3])
-def test_annotated_formats_have_no_effect(make: Callable[..., RecordRule], text: str, process: RulesProcess) -> None:
+def test_json_schema_formats_are_ignored_if_only_annotated(
+    make: Callable[..., RecordRule], text: str, process: RulesProcess
+) -> None:
     asserting, annotating = make(text, "assert", process), make(text, "annotate", process)
     behind = b"\0\0\0\0\7" if make in (rule_of_registry, rule_of_registry_in_process) else b""
 
@@ -94,12 +96,12 @@ def test_annotated_formats_have_no_effect(make: Callable[..., RecordRule], text:
         ("puce", False),
     ],
 )
-def test_colours_of_draft_3_are_those_of_css(text: str, is_colour: bool, process: RulesProcess) -> None:
+def test_draft_3_color_format_accepts_css_colors(text: str, is_colour: bool, process: RulesProcess) -> None:
     one = record(value=f'{{"ip": "{text}"}}'.encode())
 
     assert (rule_of_file(DRAFT_3, "assert", process).fault(one) is None) == is_colour
 
 
-def test_formats_belong_to_json_schemas() -> None:
+def test_rejects_formats_key_for_schemas_other_than_json() -> None:
     with pytest.raises(ValueError, match="formats is only valid for JSON Schemas"):
         Schema(text="{}", format="avro", formats="annotate")

@@ -41,7 +41,7 @@ def framed_value(version: UUID, data: bytes, compression: int = 0) -> bytes:
 
 
 @pytest.mark.long
-def test_values_of_awss_serializers_are_validated_by_the_schemas_that_they_register(tmp_path: Path) -> None:
+def test_validates_values_of_aws_glue_serializers_by_registered_schemas(tmp_path: Path) -> None:
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     values = [
         GlueValue(version, language, schema, data, message, compression)
@@ -71,7 +71,7 @@ def test_values_of_awss_serializers_are_validated_by_the_schemas_that_they_regis
             assert f"(schema {value.version} of registry main)" in str(rule.fault(record(bad, topic="orders")))
 
 
-def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
+def test_rejects_values_without_a_glue_schema_version(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
     rule = rule_over(tmp_path)
 
@@ -81,7 +81,7 @@ def test_values_that_name_no_schema_are_rejected(tmp_path: Path) -> None:
     assert "which registry main does not have" in str(rule.fault(record(framed_value(UUID(int=9), b"\x06abc"))))
 
 
-def test_decompression_of_glue_values_is_bounded(tmp_path: Path) -> None:
+def test_limits_decompression_of_glue_values(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_bytes(LONG_RECORD)
     rule = rule_over(tmp_path)
     packed = zlib.compress(b"\x06abc")
@@ -96,7 +96,7 @@ def test_decompression_of_glue_values_is_bounded(tmp_path: Path) -> None:
     assert "cannot be decompressed as zlib" in str(rule.fault(record(framed_value(AVRO, b"abc", 5))))
 
 
-def test_an_unusable_schema_and_a_missing_folder_of_glue_are_reported(tmp_path: Path) -> None:
+def test_unusable_glue_schema_and_missing_folder_raise_errors(tmp_path: Path) -> None:
     (tmp_path / f"{AVRO}.avsc").write_text('{"type": "unknown"}')
     (tmp_path / f"{JSON}.json").write_text("{}")
     (tmp_path / "README.json").write_text("{}")

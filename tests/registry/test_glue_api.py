@@ -65,7 +65,7 @@ def moto() -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("aws_keys")
-def test_a_schema_that_boto3_has_registered_is_found_under_its_topic(moto: str) -> None:
+def test_finds_glue_schema_registered_by_boto3_under_its_topic(moto: str) -> None:
     glue = boto3.client("glue", region_name=REGION, endpoint_url=moto)
     glue.create_registry(RegistryName="ours")
     made = glue.create_schema(
@@ -110,7 +110,7 @@ def signature_of(head: bytes, body: bytes, session: str | None) -> str:
 
 
 @pytest.mark.parametrize("source", ["environment", "shared file", "container"])
-def test_requests_are_signed_as_botocore_signs_them(
+def test_glue_request_signature_equals_that_of_botocore(
     source: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bodies: list[bytes] = []
@@ -145,7 +145,7 @@ def test_requests_are_signed_as_botocore_signs_them(
     assert f"Signature={signature_of(there.heads[0], bodies[0], TOKEN)}".encode() in there.heads[0]
 
 
-def test_without_credentials_nothing_is_sent(moto: str) -> None:
+def test_sends_no_glue_request_without_aws_credentials(moto: str) -> None:
     with closing(http_of("main", section_at(moto))) as http, pytest.raises(RegistryFailed, match="no AWS credentials"):
         http.post("/", {})
 
@@ -164,7 +164,7 @@ def test_without_credentials_nothing_is_sent(moto: str) -> None:
         (http_response("200 OK", b'{"Status": "AVAILABLE", "DataFormat": "AVRO"}'), "is not from AWS Glue"),
     ],
 )
-def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: str) -> None:
+def test_each_glue_error_response_raises_an_outage_with_a_distinct_message(response: bytes, words: str) -> None:
     def respond(client: socket.socket, _head: bytes) -> None:
         client.sendall(response)
 
@@ -175,7 +175,7 @@ def test_each_failure_is_an_outage_with_its_own_message(response: bytes, words: 
 
 
 @pytest.mark.usefixtures("aws_keys")
-def test_the_newest_versions_of_topics_schemas_are_surveyed() -> None:
+def test_glue_survey_reads_the_latest_schema_versions_of_matching_topics() -> None:
     """moto lists no schemas: the responses are those of AWS's reference of ListSchemas and GetSchemaVersion."""
     arn = "arn:aws:glue:eu-west-1:123456789012:schema/ours/"
 

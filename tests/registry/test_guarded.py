@@ -59,14 +59,14 @@ def look_up_result(url: str, schema_id: int, **keys: Any) -> str:
         return "found"
 
 
-def test_a_certificate_of_a_named_authority_is_accepted(
+def test_accepts_registry_certificate_of_a_configured_ca(
     apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate
 ) -> None:
     with guarding_relay(apicurio.port, None, server_context(certificate)) as there:
         assert look_up_result(there.url, known_schema_id, tls={"ca_file": str(authority.file)}) == "found"
 
 
-def test_each_rejected_certificate_is_reported(
+def test_each_registry_certificate_error_has_a_distinct_message(
     apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = {"ca_file": str(authority.file)}
@@ -103,7 +103,7 @@ def encrypt_key(certificate: Certificate, file: Path) -> str:
     return str(file)
 
 
-def test_a_registry_that_requires_a_client_certificate_gets_it(
+def test_sends_client_certificate_to_registry_that_requires_it(
     apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     own, strangers = authority.sign("sluicegate"), Authority(tmp_path, "strangers").sign("nobody")
@@ -123,7 +123,7 @@ def test_a_registry_that_requires_a_client_certificate_gets_it(
         assert any(words in said for words in ("the peer does not trust the CA of our certificate", *closed)), said
 
 
-def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
+def test_uses_renewed_certificate_and_new_ca_without_a_restart(
     apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     trusted = tmp_path / "trusted.pem"
@@ -146,7 +146,7 @@ def test_a_renewed_certificate_and_a_new_authority_are_used_without_a_restart(
             eventually(is_found)
 
 
-def test_a_wrong_login_is_reported_without_the_password(
+def test_rejected_registry_login_error_does_not_reveal_the_password(
     apicurio: Apicurio, known_schema_id: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "password"
@@ -183,7 +183,7 @@ def test_a_bearer_token_is_read_from_its_file_for_each_request(
         )
 
 
-def test_tokens_of_an_authorization_server_are_used_and_replaced(
+def test_oauth_tokens_for_the_registry_are_used_and_renewed(
     apicurio: Apicurio, known_schema_id: int, authority: Authority, certificate: Certificate
 ) -> None:
     with token_endpoint(certificate) as issuer, guarding_relay(apicurio.port, lambda: issuer.given[-1]) as there:
@@ -207,7 +207,7 @@ def test_tokens_of_an_authorization_server_are_used_and_replaced(
         assert f"token endpoint {issuer.url}: the endpoint grants no token (HTTP 401, invalid_client)" in said
 
 
-def test_check_reports_errors_in_a_registrys_files(
+def test_check_reports_errors_in_registry_credential_files(
     authority: Authority, certificate: Certificate, tmp_path: Path
 ) -> None:
     old = authority.sign("past", expires=datetime.now(UTC) - timedelta(days=1))
@@ -260,7 +260,7 @@ def configured_file(apicurio: Apicurio, tmp_path: Path) -> Iterator[Path]:
     ],
     ids=lambda each: each[0],
 )
-def test_no_command_shows_the_password(configured_file: Path, command: list[str]) -> None:
+def test_no_command_reveals_the_registry_password(configured_file: Path, command: list[str]) -> None:
     value = configured_file.with_name("value")
     value.write_bytes(b"\0\0\0\0\x07\x02")
     given = [{"FILE": str(configured_file), "VALUE": str(value)}.get(each, each) for each in command]

@@ -60,14 +60,14 @@ def failure_of(url: str, seconds: float = 5) -> RegistryFailed:
     ],
     ids=["status", "header", "interim answers", "body", "chunk size", "trailer"],
 )
-def test_a_response_byte_by_byte_times_out(said_slowly: bytes) -> None:
+def test_registry_response_sent_byte_by_byte_times_out(said_slowly: bytes) -> None:
     with StandIn(lambda client, _: there.drip_bytes(client, said_slowly)) as there:
         began = monotonic()
         assert str(failure_of(there.url, 0.4)) == "no response within 0.4 s"
         assert monotonic() - began < 3
 
 
-def test_all_requests_of_a_look_up_share_one_deadline() -> None:
+def test_all_requests_of_a_registry_look_up_share_one_deadline() -> None:
     def respond_late(client: socket.socket, _: bytes) -> bool:
         there.over.wait(0.15)
         client.sendall(http_response("200 OK", b"{}"))
@@ -107,25 +107,25 @@ def respond_endlessly(*parts: bytes) -> Callable[[socket.socket, bytes], None]:
     ],
     ids=["until closed", "announced", "chunks", "one chunk", "trailers", "interim answers"],
 )
-def test_an_endless_response_is_read_up_to_the_limit(first: bytes, then: bytes) -> None:
+def test_reads_endless_registry_response_only_up_to_the_limit(first: bytes, then: bytes) -> None:
     with StandIn(respond_endlessly(first, then)) as there:
         failure = failure_of(there.url, 60)
     assert isinstance(failure, ResponseTooLarge)
     assert str(failure) == f"the server sent a response of more than {MAX_RESPONSE_BYTES} bytes"
 
 
-def test_endless_headers_are_reported_as_invalid_http() -> None:
+def test_endless_registry_response_headers_are_invalid_http() -> None:
     with StandIn(respond_endlessly(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)) as there:
         assert str(failure_of(there.url)) == "the response is not HTTP (HTTPException)"
 
 
-def test_a_response_of_too_many_json_elements_is_rejected() -> None:
+def test_rejects_registry_response_with_too_many_json_elements() -> None:
     body = b"[" + b"[]," * 300_000 + b"1]"
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
         assert str(failure_of(there.url)) == "the server sent a response of more than 200000 parts"
 
 
-def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None:
+def test_registry_redirects_are_not_followed() -> None:
     with StandIn(lambda _client, _head: None) as elsewhere:
         to = f"Location: {elsewhere.url}/schemas/ids/1"
         with StandIn(lambda client, _: client.sendall(http_response("301 Moved", b"", to))) as there:
@@ -157,21 +157,21 @@ def test_redirects_are_not_followed_and_the_password_goes_nowhere_else() -> None
         (CHUNKED + b"-5\r\n", "the server closed the connection in the middle of a response", 0),
     ],
 )
-def test_each_invalid_response_has_its_own_message(respond: bytes, words: str, wait: float) -> None:
+def test_each_invalid_registry_response_has_a_distinct_message(respond: bytes, words: str, wait: float) -> None:
     with StandIn(lambda client, _: client.sendall(respond)) as there:
         failure = failure_of(there.url)
     assert words in str(failure)
     assert failure.retry_after_seconds == wait
 
 
-def test_an_echoed_request_does_not_appear_in_messages() -> None:
+def test_registry_errors_do_not_quote_an_echoed_request() -> None:
     with StandIn(lambda client, head: client.sendall(head)) as there:
         failure_of(there.url)
     with StandIn(lambda client, head: client.sendall(head.partition(b"\r\n")[2])) as there:
         failure_of(there.url)
 
 
-def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
+def test_registry_connection_is_reused_and_reopened_after_a_close() -> None:
     def respond_every_second_time(client: socket.socket, _: bytes) -> bool:
         client.sendall(http_response("200 OK", b"{}"))
         return len(there.heads) % 2 == 1  # every second response is the last one on its connection
@@ -183,7 +183,7 @@ def test_a_connection_is_reused_and_reopened_after_it_was_closed() -> None:
         assert len(there.heads) == 6
 
 
-def test_a_client_that_a_reload_replaces_closes_its_connection() -> None:
+def test_discarded_registry_client_closes_its_connection() -> None:
     """Python warns of each socket that is freed without having been closed."""
 
     def respond(client: socket.socket, _head: bytes) -> bool:
@@ -199,7 +199,7 @@ def test_a_client_that_a_reload_replaces_closes_its_connection() -> None:
     assert [str(each.message) for each in warned] == []
 
 
-def test_a_password_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_is_named(tmp_path: Path) -> None:
+def test_registry_password_file_changes_apply_and_a_missing_file_keeps_the_password(tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("first\n")
     with StandIn(lambda client, _: bool(client.sendall(http_response("200 OK", b"{}"))) or True) as there:
@@ -217,14 +217,14 @@ def test_a_password_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_is
         assert b64encode(b"me:" + password) in head
 
 
-def test_refused_connections_and_invalid_host_names_have_messages() -> None:
+def test_refused_registry_connection_and_invalid_host_name_have_messages() -> None:
     with StandIn(lambda _client, _head: None) as there:
         url = there.url
     assert str(failure_of(url)) == "Connection refused"
     assert "is not a host name" in str(failure_of("http://a..b"))
 
 
-def test_a_schema_that_a_header_names_by_guid_is_asked_for_as_confluents_registry_is() -> None:
+def test_schema_by_guid_is_requested_with_the_paths_of_confluents_api() -> None:
     """Apicurio has no such GUIDs. The paths and bodies are those of Confluent's documentation."""
     guid = UUID("89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb")
     schema = b'{"guid": "89be4d5b-d5b8-9d0b-5de4-b3ec58bbd0bb", "schemaType": "AVRO", "schema": "\\"long\\""}'

@@ -49,7 +49,7 @@ def _confluent(message: str, indexes: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("written", WRITTEN)
-def test_values_without_indexes_are_the_first_message_where_that_is_allowed(written: str) -> None:
+def test_protobuf_without_message_indexes_is_read_as_first_message_if_optional(written: str) -> None:
     value = record(bytes.fromhex(WRITTEN[written]))
 
     assert _rule("optional").fault(value) is None
@@ -59,7 +59,7 @@ def test_values_without_indexes_are_the_first_message_where_that_is_allowed(writ
 
 
 @pytest.mark.parametrize("indexes", ["required", "optional"])
-def test_message_indexes_select_the_message_if_the_value_has_them(indexes: Indexes) -> None:
+def test_optional_message_indexes_select_the_message_if_present(indexes: Indexes) -> None:
     for value in (
         _confluent("shop.Order", b"\0", id="a"),
         _confluent("shop.Order.Line", b"\4\0\0", sku="a"),
@@ -79,7 +79,7 @@ def test_data_that_lacks_more_than_message_indexes_has_no_hint() -> None:
     assert "cannot be read as shop.Order" in str(_rule("optional").fault(record(NO_ORDER)))
 
 
-def test_expressions_and_masks_read_values_without_indexes() -> None:
+def test_expressions_and_masking_support_protobuf_without_message_indexes() -> None:
     value = bytes.fromhex(WRITTEN["two fields"])
     policy = FieldPolicy("pii", (("id",),), Action.MASK, "***")
 

@@ -60,7 +60,7 @@ def process() -> Iterator[RulesProcess]:
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_an_invalid_schema_is_no_outage_in_the_rules_process(case: str, process: RulesProcess) -> None:
+def test_invalid_schema_raises_schema_unusable_in_the_rules_process(case: str, process: RulesProcess) -> None:
     try:
         RulesProcessCompiler(process)(HOSTILE[case])
     except SchemaUnusable as error:
@@ -70,7 +70,7 @@ def test_an_invalid_schema_is_no_outage_in_the_rules_process(case: str, process:
 
 
 @pytest.mark.parametrize("case", [case for case in HOSTILE if "deeply" not in case])
-def test_an_invalid_schema_is_no_outage_without_a_rules_process(case: str) -> None:
+def test_invalid_schema_raises_schema_unusable_without_a_rules_process(case: str) -> None:
     try:
         compile_inline(HOSTILE[case])
     except SchemaUnusable as error:

@@ -125,7 +125,7 @@ def rulebooks_of(example: str, subject: str, body: dict[str, Any]) -> Iterator[t
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if ELSEWHERE in each and "ours" in each])
-def test_every_rule_of_the_page_accepts_and_rejects_as_described(
+def test_every_rule_of_the_policies_page_accepts_and_rejects_as_documented(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], schema_id: int
 ) -> None:
     config, rulebook = example_of(example)
@@ -144,7 +144,7 @@ def test_every_rule_of_the_page_accepts_and_rejects_as_described(
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "name: paid" in each])
-def test_an_expression_reads_avro_as_described(
+def test_expression_on_avro_works_as_documented(
     example: str, example_of: Callable[[str], tuple[Config, Rulebook]], apicurio: Apicurio
 ) -> None:
     config, rulebook = example_of(example)
@@ -162,7 +162,7 @@ def test_an_expression_reads_avro_as_described(
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "conditions: true" in each])
-def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
+def test_registry_conditions_apply_as_documented(example: str) -> None:
     rules = {"domainRules": [{"name": "paid", "kind": "CONDITION", "type": "CEL", "mode": "WRITE"}]}
     rules["domainRules"][0]["expr"] = "message.amount > 0.0"
     body = {"schemaType": "JSON", "schema": SCHEMA, "ruleSet": rules}
@@ -181,7 +181,7 @@ def test_the_conditions_of_a_registry_apply_as_described(example: str) -> None:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "inline_rules: true" in each])
-def test_the_rules_inside_a_schema_apply_as_described(example: str) -> None:
+def test_rules_inside_a_schema_apply_as_documented(example: str) -> None:
     age = {"type": "integer", "confluent:rules": [{"name": "adult", "expr": "this >= 18 ? '' : 'too young'"}]}
     body = {"schemaType": "JSON", "schema": json.dumps({"type": "object", "properties": {"age": age}})}
 
@@ -196,7 +196,7 @@ def test_the_rules_inside_a_schema_apply_as_described(example: str) -> None:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "protovalidate: true" in each])
-def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
+def test_schema_constraints_apply_as_documented(example: str) -> None:
     line = "message Line { string sku = 1 [(buf.validate.field).string.min_len = 3]; }"
     text = (
         f'syntax = "proto3"; import "buf/validate/validate.proto"; message Order {{ repeated Line lines = 1; }} {line}'
@@ -214,7 +214,7 @@ def test_the_constraints_of_a_schema_apply_as_described(example: str) -> None:
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if "tags: [PII]" in each])
-def test_tagged_fields_are_masked_as_described(example: str) -> None:
+def test_tagged_fields_are_masked_as_documented(example: str) -> None:
     private = {"type": "record", "name": "Notes", "fields": [{"name": "private", "type": ["null", "string"]}]}
     mail = {"name": "mail", "type": "string", "confluent:tags": ["PII"]}
     schema = {"type": "record", "name": "C", "fields": [mail, {"name": "notes", "type": private}]}
@@ -234,5 +234,5 @@ def test_tagged_fields_are_masked_as_described(example: str) -> None:
             ] == ["contact"]
 
 
-def test_the_page_has_an_example_with_a_registry() -> None:
+def test_policies_page_contains_an_example_with_a_registry() -> None:
     assert [each for each in EXAMPLES if ELSEWHERE in each]

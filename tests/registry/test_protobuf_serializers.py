@@ -73,7 +73,7 @@ def serialize(apicurio: Apicurio, topic: str, message: Message) -> bytes:
 
 
 @pytest.mark.parametrize("name", ["shop.Outer", "shop.Outer.Inner", "shop.Outer.Last"])
-def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, name: str) -> None:
+def test_accepts_records_of_confluents_protobuf_serializer(apicurio: Apicurio, name: str) -> None:
     new = classes_of(WITH_MAP)(name)
     fields = {"shop.Outer": {"m": {"k": "v"}}, "shop.Outer.Inner": {"x": b"\xff\x01"}, "shop.Outer.Last": {"y": 7}}
     topic = f"serialized.{name}"
@@ -84,7 +84,7 @@ def test_records_of_the_protobuf_serializer_are_accepted(apicurio: Apicurio, nam
     assert "cannot be read as shop.Outer" in str(rule_of(apicurio).fault(record(data + b"\x0a\x05a", topic=topic)))
 
 
-def test_indexes_lead_to_messages_beside_a_map(apicurio: Apicurio) -> None:
+def test_protobuf_message_indexes_skip_map_entry_messages(apicurio: Apicurio) -> None:
     """As Java counts, [0,0] is Inner and [0,1] is Last; as Python counts, Inner is [0,1] and Last is [0,3]."""
     schema_id = apicurio.register("beside-value", WITH_MAP, "PROTOBUF")
     said = partial(violation_of, rule_of(apicurio), schema_id, "beside")
@@ -122,7 +122,7 @@ IMPORTING = [
 
 
 @pytest.mark.parametrize("text", IMPORTING)
-def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, text: str) -> None:
+def test_resolves_standard_proto_imports_that_serializers_do_not_register(apicurio: Apicurio, text: str) -> None:
     topic = f"importing.{IMPORTING.index(text)}"
     schema_id = apicurio.register(f"{topic}-value", f'syntax = "proto3"; {text}', "PROTOBUF")
 
@@ -141,7 +141,7 @@ def test_files_that_serializers_do_not_register_are_known(apicurio: Apicurio, te
         'int32 d = 2 [json_name = "c"]; } map<string, N> m = 3; }',
     ],
 )
-def test_fields_may_have_the_json_names_of_other_fields(apicurio: Apicurio, text: str) -> None:
+def test_accepts_protobuf_fields_with_conflicting_json_names(apicurio: Apicurio, text: str) -> None:
     topic = f"json-names.{hash(text)}"
     schema_id = apicurio.register(f"{topic}-value", text, "PROTOBUF")
 
@@ -152,7 +152,7 @@ def test_fields_may_have_the_json_names_of_other_fields(apicurio: Apicurio, text
 
 
 @pytest.mark.parametrize("theirs", [meta_pb2, decimal_pb2, variant_pb2, earlier_decimal_pb2])
-def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
+def test_bundled_proto_files_equal_those_of_the_serializers(theirs: Any) -> None:
     wanted = FileDescriptorProto.FromString(theirs.DESCRIPTOR.serialized_pb)
     ours = file_descriptor_of((FOLDER / wanted.name).read_text())
 
@@ -161,7 +161,7 @@ def test_shipped_files_declare_what_the_serializers_have(theirs: Any) -> None:
     assert declaration_lines(ours) == declaration_lines(wanted)
 
 
-def test_a_descriptor_with_references_and_a_text_reference(apicurio: Apicurio) -> None:
+def test_validates_by_protobuf_descriptor_that_references_a_text_schema(apicurio: Apicurio) -> None:
     apicurio.register("cents", 'syntax = "proto3"; message Cents { int64 a = 1; }', "PROTOBUF")
     encoded = FileDescriptorProto(name="main.proto", syntax="proto3", dependency=["cents.proto"])
     encoded.message_type.add(name="Sum").field.add(name="of", number=1, type=11, label=1, type_name=".Cents")
@@ -175,7 +175,7 @@ def test_a_descriptor_with_references_and_a_text_reference(apicurio: Apicurio) -
     assert "cannot be read as Sum" in str(said(b"\x00\x0a\x01\x08"))
 
 
-def test_an_explicit_map_entry_is_read_as_a_map(apicurio: Apicurio) -> None:
+def test_protobuf_message_with_map_entry_option_is_read_as_a_map(apicurio: Apicurio) -> None:
     text = """syntax = "proto3"; package shop; // option map_entry = true;
     message Outer { repeated MEntry m = 1; string s = 2;
       message MEntry { option map_entry = true; string key = 1; int32 value = 2; } message Inner { bytes x = 1; } }"""
@@ -188,7 +188,7 @@ def test_an_explicit_map_entry_is_read_as_a_map(apicurio: Apicurio) -> None:
     assert "cannot be read as shop.Outer" in str(said(b"\x00\x0a\x03\x0a\x05a"))
 
 
-def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Apicurio) -> None:
+def test_protobuf_compile_errors_are_reported(apicurio: Apicurio) -> None:
     text = 'import "google/protobuf/any.proto"; message M { optional Missing a = 1; }'
     schema_id = apicurio.register("broken-value", text, "PROTOBUF")
 
@@ -202,7 +202,7 @@ def test_a_schema_that_is_not_compiled_is_reported_with_its_errors(apicurio: Api
     )
 
 
-def test_a_newer_edition_than_the_libraries_have_is_unusable_with_what_can_be_done() -> None:
+def test_unsupported_protobuf_edition_is_unusable_with_advice() -> None:
     encoded = FileDescriptorProto(name="main.proto", syntax="editions", edition=1001)  # 2024
     encoded.message_type.add(name="M")
     for text in ('edition = "2024"; message M { }', b64encode(encoded.SerializeToString()).decode()):

@@ -66,7 +66,7 @@ def registry(http: ScriptedRegistry, clock: Clock) -> SchemaRegistry:
     return SchemaRegistry("main", http, 60, 30, clock)
 
 
-def test_a_schema_is_requested_once_within_refresh_seconds_and_then_in_the_background(
+def test_schema_is_cached_for_refresh_seconds_and_then_refreshed_in_background(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     http.answers["/schemas/ids/7"] = LONG
@@ -83,7 +83,7 @@ def test_a_schema_is_requested_once_within_refresh_seconds_and_then_in_the_backg
 
 
 @pytest.mark.parametrize(("age", "is_seen_at_once"), [(61, False), (121, True)])
-def test_an_id_of_a_rebuilt_registry_has_its_new_schema(
+def test_schema_id_of_a_rebuilt_registry_resolves_to_the_new_schema(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, age: float, is_seen_at_once: bool
 ) -> None:
     http.answers["/schemas/ids/7"] = LONG
@@ -99,7 +99,7 @@ def test_an_id_of_a_rebuilt_registry_has_its_new_schema(
 
 
 @pytest.mark.parametrize("answer", [LONG, BOOLEAN, NOT_FOUND])
-def test_a_condition_or_reference_that_changes_under_an_id_applies(
+def test_changed_condition_or_reference_of_a_schema_id_takes_effect(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, answer: JsonResponse
 ) -> None:
     """This includes a reference that is permanently deleted and registered again."""
@@ -119,7 +119,7 @@ def test_a_condition_or_reference_that_changes_under_an_id_applies(
     assert registry.schema(7).rules.conditions == ()
 
 
-def test_the_last_schema_applies_while_the_registry_does_not_respond(
+def test_cached_schema_applies_while_the_registry_does_not_respond(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     http.answers["/schemas/ids/7"] = LONG
@@ -133,7 +133,7 @@ def test_the_last_schema_applies_while_the_registry_does_not_respond(
     eventually(lambda: registry.schema(7).content.fault(b"\x02", StepBudget()) is not None)
 
 
-def test_an_unknown_schema_is_requested_again_after_a_second(
+def test_unknown_schema_id_is_requested_again_after_a_second(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     for _ in range(3):
@@ -146,7 +146,7 @@ def test_an_unknown_schema_is_requested_again_after_a_second(
     assert len(http.asked) == 2
 
 
-def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: ScriptedRegistry, clock: Clock) -> None:
+def test_registry_requests_for_unknown_schema_ids_are_limited_per_client(http: ScriptedRegistry, clock: Clock) -> None:
     wait_budget, lock = WaitBudget(), threading.Lock()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
     http.answers["/schemas/ids/5000"] = LONG
@@ -177,7 +177,7 @@ def test_requests_for_invented_schema_ids_are_limited_for_each_client(http: Scri
     assert count_unknown_id_requests("a", 300) == 10
 
 
-def test_a_thread_that_may_not_wait_sends_no_registry_request(http: ScriptedRegistry, clock: Clock) -> None:
+def test_look_up_without_permission_to_wait_sends_no_registry_request(http: ScriptedRegistry, clock: Clock) -> None:
     """A look-up for a client is requested when the client may wait."""
     wait_budget = WaitBudget()
     registry = SchemaRegistry("main", http, 60, 30, clock, wait_budget)
@@ -196,7 +196,7 @@ class SlowRegistry(ScriptedRegistry):
         return super().get(path)
 
 
-def test_waiting_behind_many_requests_is_no_outage() -> None:
+def test_queueing_behind_other_registry_requests_causes_no_outage() -> None:
     http = SlowRegistry()
     ids = range(1, 18)
     http.answers = {f"/schemas/ids/{schema_id}": LONG for schema_id in ids}
@@ -217,7 +217,7 @@ def test_waiting_behind_many_requests_is_no_outage() -> None:
     assert set(later) <= {busy}, "no registry request is needed"
 
 
-def test_after_a_failure_no_request_waits_until_it_responds(
+def test_look_ups_fail_at_once_after_a_registry_failure(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     http.answers["/schemas/ids/1"] = LONG
@@ -241,7 +241,7 @@ def test_after_a_failure_no_request_waits_until_it_responds(
     eventually(lambda: _told(registry, 2))
 
 
-def test_a_late_response_is_not_awaited_twice(http: ScriptedRegistry) -> None:
+def test_look_up_after_a_timeout_does_not_wait_again(http: ScriptedRegistry) -> None:
     http.gate = threading.Event()
     http.answers["/schemas/ids/1"] = http.answers["/schemas/ids/2"] = LONG
     registry = SchemaRegistry("main", http, wait_seconds=0.05)
@@ -257,7 +257,7 @@ def test_a_late_response_is_not_awaited_twice(http: ScriptedRegistry) -> None:
     eventually(lambda: _told(registry, 2))
 
 
-def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
+def test_unusable_schema_does_not_affect_other_schemas(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     http.answers["/schemas/ids/1"] = JsonResponse(200, {"schema": '"strang"'})
     http.answers["/schemas/ids/2"] = LONG
 
@@ -278,7 +278,7 @@ def test_a_schema_that_cannot_be_used_is_no_outage_of_others(registry: SchemaReg
         ),
     ],
 )
-def test_an_error_in_one_schema_is_looked_up_again_and_affects_no_other(
+def test_schema_with_an_error_is_requested_again_and_affects_no_other(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock, found: object, words: str
 ) -> None:
     http.answers["/schemas/ids/1"] = found
@@ -297,7 +297,7 @@ def test_an_error_in_one_schema_is_looked_up_again_and_affects_no_other(
     assert registry.schema(1).content.fault(b"\x02", StepBudget()) is None
 
 
-def test_an_id_that_no_registry_can_have_is_not_asked_for(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
+def test_sends_no_request_for_schema_id_out_of_range(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     with pytest.raises(UnknownSchema):
         registry.schema(1 << 31)
     assert http.asked == []
@@ -342,7 +342,7 @@ def test_subjects_are_refreshed_in_the_background(
     assert registry.is_registered_under(7, "orders-value")
 
 
-def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
+def test_known_subject_stays_valid_during_a_registry_outage(
     registry: SchemaRegistry, http: ScriptedRegistry, clock: Clock
 ) -> None:
     path = "/schemas/ids/7/versions"
@@ -355,7 +355,7 @@ def test_a_subject_that_is_known_stays_while_the_registry_is_gone(
     eventually(lambda: len(http.asked) > 1)
 
 
-def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(
+def test_looks_up_schema_by_guid_and_its_subject_by_schema_text(
     registry: SchemaRegistry, http: ScriptedRegistry
 ) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = LONG
@@ -366,7 +366,7 @@ def test_a_schema_is_found_by_its_guid_and_its_subject_by_its_text(
     assert not registry.is_registered_under(GUID, "c-value")
 
 
-def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
+def test_registry_without_guid_support_raises_a_schema_error(registry: SchemaRegistry, http: ScriptedRegistry) -> None:
     http.answers[f"/schemas/guids/{GUID}"] = JsonResponse(404, {"error_code": 0})
     http.answers["/schemas/ids/7"] = LONG
 
@@ -385,7 +385,7 @@ def test_a_registry_without_guids_is_no_outage(registry: SchemaRegistry, http: S
         JsonResponse(429, None),
     ],
 )
-def test_an_invalid_response_is_no_verdict(
+def test_invalid_registry_response_raises_an_outage(
     registry: SchemaRegistry, http: ScriptedRegistry, answer: JsonResponse
 ) -> None:
     http.answers["/schemas/ids/7"] = answer
@@ -419,7 +419,7 @@ def _told(registry: SchemaRegistry, schema_id: int) -> bool:
 
 @pytest.mark.parametrize("listed", ["orders-value", ":.staging:orders-value"])
 @pytest.mark.parametrize(("context", "query"), [("", ""), (".staging", "?subject=%3A.staging%3A")])
-def test_subjects_in_contexts_are_matched(
+def test_subjects_are_matched_within_the_registry_context(
     http: ScriptedRegistry, clock: Clock, listed: str, context: str, query: str
 ) -> None:
     """Confluent's registry finds an id in every context, and lists subjects with their contexts."""

@@ -69,7 +69,7 @@ def avro_of(data: bytes) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("policy", [MASK, HASH], ids=["mask", "hash"])
-def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_path: Path) -> None:
+def test_aws_glue_deserializer_reads_masked_values(policy: FieldPolicy, tmp_path: Path) -> None:
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = classes_of(FILE)("shop.R")
     values = [
@@ -111,14 +111,14 @@ def test_glues_deserializer_reads_the_masked_values(policy: FieldPolicy, tmp_pat
         (b"", "names no schema"),
     ],
 )
-def test_bytes_that_glues_framing_hides_are_rejected(value: bytes, words: str, tmp_path: Path) -> None:
+def test_rejects_glue_framing_with_bytes_that_masking_cannot_read(value: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / f"{UUID(int=1)}.avsc").write_text(json.dumps(SCHEMA))
 
     with pytest.raises(Unmaskable, match=words):
         mask_value(rule_over(tmp_path), MASK, value, "orders")
 
 
-def test_an_unusable_schema_of_glue_is_no_reason_to_store_a_value(tmp_path: Path) -> None:
+def test_masking_fails_if_the_glue_schema_is_unusable(tmp_path: Path) -> None:
     (tmp_path / f"{UUID(int=1)}.avsc").write_text('{"type": "unknown"}')
 
     with pytest.raises(SchemaError, match="cannot be used"):
@@ -127,7 +127,7 @@ def test_an_unusable_schema_of_glue_is_no_reason_to_store_a_value(tmp_path: Path
 
 @pytest.mark.long
 @pytest.mark.parametrize("with_headers", [False, True], ids=["before the data", "in headers"])
-def test_apicurios_deserializer_reads_the_masked_messages(apicurio: Apicurio, with_headers: bool) -> None:
+def test_apicurio_deserializer_reads_masked_messages(apicurio: Apicurio, with_headers: bool) -> None:
     topic = f"masked-headers-{with_headers}".lower()
     file = FileDescriptorSet.FromString(descriptor_set_of("shop.proto", FILE, {})).file[-1].SerializeToString()
     new = classes_of(FILE)("shop.R")
@@ -148,7 +148,7 @@ def test_apicurios_deserializer_reads_the_masked_messages(apicurio: Apicurio, wi
 @pytest.mark.parametrize("kind", ["globalId", "contentId"])
 @pytest.mark.parametrize("place", ["eight bytes", "four bytes", "header"])
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
-def test_apicurios_ids_stay_before_masked_values(apicurio: Apicurio, kind: str, place: str, language: str) -> None:
+def test_masking_keeps_the_apicurio_schema_id(apicurio: Apicurio, kind: str, place: str, language: str) -> None:
     schema = json.dumps(SCHEMA) if language == "AVRO" else '{"type": "object"}'
     number: int = register_artifact(apicurio, f"masked-{language.lower()}-value", schema, language)[kind]
     prefix = {"eight bytes": b"\0" + number.to_bytes(8), "four bytes": b"\0" + number.to_bytes(4), "header": b""}[place]

@@ -69,7 +69,7 @@ def configuration_with_registry(url: str, **schemas: dict[str, Any]) -> dict[str
 
 
 @pytest.mark.long
-def test_twenty_unusable_schemas_of_two_hundred_are_listed(apicurio: Apicurio, tmp_path: Path) -> None:
+def test_check_lists_all_unusable_schemas_of_two_hundred(apicurio: Apicurio, tmp_path: Path) -> None:
     for name, (language, text, _) in UNUSABLE.items():
         apicurio.register(f"surveyed.{name}-value", text, language)
     for i in range(SUBJECTS - len(UNUSABLE)):
@@ -118,7 +118,7 @@ def subjects_with_condition(status: Status) -> set[str]:
         ("orders", {"subject": "any"}, ["anything", "-", ""], []),
     ],
 )
-def test_a_rule_applies_to_the_subjects_of_its_strategy(
+def test_survey_applies_rules_to_subjects_of_their_naming_strategy(
     topic: str, keys: dict[str, str], met: list[str], others: list[str]
 ) -> None:
     matches = met_subjects(config_of(configuration_with_registry("http://127.0.0.1:9", **{topic: keys})))[
@@ -129,7 +129,7 @@ def test_a_rule_applies_to_the_subjects_of_its_strategy(
     assert not any(map(matches, others))
 
 
-def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
+def test_survey_applies_sensitive_fields_to_value_subjects_of_their_topics() -> None:
     given = configuration_with_registry("http://127.0.0.1:9")
     fields = {"name": "pii", "action": "mask", "tags": ["PII"], "schema": {"registry": "main"}}
     given["topics"] = [{"match": "people.*", "sensitive": [fields]}]
@@ -140,7 +140,7 @@ def test_sensitive_fields_apply_to_the_value_subjects_of_their_topics() -> None:
     assert not any(map(matches, ["people.eu-key", "orders-value"]))
 
 
-def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
+def test_subject_without_new_survey_result_keeps_its_condition() -> None:
     status = Status()
     watch = SchemaWatch(config_of(configuration_with_registry("http://127.0.0.1:9")), status)
     watch.learn([SurveyResult("main", 1, (UnusableSchema("orders-value", 1, 7, "it is empty"),))])
@@ -152,7 +152,7 @@ def test_a_subject_that_was_not_looked_up_keeps_its_condition() -> None:
     assert subjects_with_condition(status) == set()
 
 
-def test_constraints_are_compiled_where_a_rule_applies_them(apicurio: Apicurio) -> None:
+def test_survey_compiles_constraints_only_for_rules_that_apply_them(apicurio: Apicurio) -> None:
     bad = '[(buf.validate.field).cel = {id: "total" expression: "this >"}]'
     text = f'{PROTO3} import "buf/validate/validate.proto"; message M {{ int32 a = 1 {bad}; }}'
     for subject in ("constrained.a-value", "plain.a-value"):
@@ -192,7 +192,7 @@ def configuration_with_sensitive_field(name: str, registry: str, **keys: object)
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
-def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
+def test_survey_lists_tags_on_unmaskable_fields_and_unused_tags(
     language: str, apicurio: Apicurio, tmp_path: Path
 ) -> None:
     name = f"people-{language.lower()}"
@@ -219,7 +219,7 @@ def test_tags_on_fields_that_cannot_be_masked_and_tags_of_no_field_are_listed(
     assert f"registry main: {missing}" in done.stderr.splitlines()
 
 
-def test_a_tag_that_rejects_may_be_on_any_field(apicurio: Apicurio) -> None:
+def test_survey_accepts_rejecting_tag_on_a_field_of_any_type(apicurio: Apicurio) -> None:
     apicurio.register("rejected.a-value", schema_with_tag("AVRO", "age", "PII"), "AVRO")
 
     (surveyed,) = Surveys(
@@ -272,7 +272,7 @@ RULED = {
 
 @pytest.mark.parametrize("language", RULED)
 @pytest.mark.parametrize("subject", ["topic", "any"])
-def test_rules_inside_schemas_are_named_where_they_are_not_enforced(language: str, subject: str) -> None:
+def test_survey_reports_schema_rules_that_are_not_enforced(language: str, subject: str) -> None:
     changes: dict[str, Any] = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "CEL_FIELD"}
     bad = RULED[language].replace("this >= 18", "this >=")
     newest: dict[str, Any] = {"schema": RULED[language]}
@@ -330,7 +330,7 @@ def _with_bad_rules(language: str, schemas: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("language", CONDITIONED)
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor_and_a_condition(
+def test_check_doctor_and_status_report_schema_rules_that_cannot_be_evaluated(
     language: str, schemas: dict[str, str], tmp_path: Path
 ) -> None:
     text = _with_bad_rules(language, schemas)
@@ -363,7 +363,7 @@ def test_rules_inside_schemas_that_cannot_be_evaluated_are_named_by_check_doctor
 
 @pytest.mark.parametrize("language", CONDITIONED)
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them(
+def test_survey_lists_uncompilable_conditions_only_for_rules_that_apply_them(
     language: str, schemas: dict[str, str]
 ) -> None:
     """No registry here keeps conditions, so a stand-in returns them."""
@@ -392,7 +392,7 @@ def test_conditions_that_cannot_be_compiled_are_listed_where_a_rule_applies_them
     assert surveyed.usable == len(CONDITIONS) + 1
 
 
-def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_again() -> None:
+def test_survey_reports_record_changing_rules_and_recompiles_changed_schemas() -> None:
     encrypts = {"name": "r", "kind": "TRANSFORM", "mode": "WRITEREAD", "type": "ENCRYPT_PAYLOAD"}
     schema = {"schema": '"long"'}
 
@@ -416,9 +416,7 @@ def test_rules_that_change_records_are_named_and_a_changed_text_is_compiled_agai
 
 
 @pytest.mark.parametrize("schemas", [CONDITIONED, _many_fields()], ids=["few fields", "many fields"])
-def test_rules_that_do_not_fit_a_schema_are_listed_before_a_record_meets_it(
-    apicurio: Apicurio, schemas: dict[str, str]
-) -> None:
+def test_survey_lists_expressions_that_do_not_fit_a_schema(apicurio: Apicurio, schemas: dict[str, str]) -> None:
     """JSON declares no types to an expression. With `subject: any` no topic has a schema of its own."""
     topics = {language: f"{language.lower()}{len(schemas[language])}" for language in ("AVRO", "PROTOBUF", "JSON")}
     for language, topic in topics.items():

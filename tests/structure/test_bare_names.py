@@ -25,7 +25,7 @@ def bare_names(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_name_says_what_it_does_or_is(folder: str) -> None:
+def test_no_function_or_class_has_a_bare_name(folder: str) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{each}"
         for path in sorted((ROOT / folder).rglob("*.py"))

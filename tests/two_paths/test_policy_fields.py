@@ -92,7 +92,7 @@ _NAMES = [each.name for each in fields(TopicPolicy) if each.init]
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_batch_that_the_fast_path_accepts_violates_no_field(name: str) -> None:
+def test_a_batch_that_the_fast_path_accepts_violates_no_policy_field(name: str) -> None:
     assert name in SAMPLES, (
         f"TopicPolicy.{name} is new. Add a policy with it to SAMPLES here, and batches that it is about to BATCHES. "
         "Until it is in READ_BY_FAST_PATH (validation/policy.py; OrdinaryRequests.add_topic reads it) or in "
@@ -174,7 +174,7 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(BytesQuestion)])
-def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
+def test_combining_byte_questions_keeps_every_field(name: str) -> None:
     assert name in ASKED, f"BytesQuestion.{name} is new: give a value for ASKED here"
     question = BytesQuestion(**{name: ASKED[name]})
 
@@ -184,7 +184,7 @@ def test_the_check_of_several_rules_has_every_field_of_each(name: str) -> None:
         assert asked.both(OrdinaryQuestions()) == OrdinaryQuestions().both(asked) == asked
 
 
-def test_the_record_limit_is_kept_when_questions_are_combined() -> None:
+def test_combining_ordinary_questions_keeps_the_record_limit() -> None:
     assert {each.name for each in fields(OrdinaryQuestions)} == {"key", "value", "most_records"}
     few = OrdinaryQuestions(most_records=5)
     assert few.both(OrdinaryQuestions()) == OrdinaryQuestions().both(few) == few

@@ -59,7 +59,7 @@ def _as_a_broker_says(bad: BadRecord) -> str:
     ],
 )
 @pytest.mark.parametrize("seed", [1])
-def test_every_verdict_equals_that_of_kafkas_validator(cases: Cases, count: int, seed: int) -> None:
+def test_proxy_verdicts_equal_those_of_kafkas_validator(cases: Cases, count: int, seed: int) -> None:
     made = list(cases(random.Random(seed), count))
 
     answers = [answer.replace(LEFT_TO_THE_BROKER, ACCEPTED) for answer in validators_responses(made)]

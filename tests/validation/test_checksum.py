@@ -15,7 +15,7 @@ from sluicegate.validation.rulebook import Rulebook
 _LONGEST = 300_000
 
 
-def test_the_checksum_equals_that_of_another_implementation() -> None:
+def test_crc32c_equals_that_of_another_implementation() -> None:
     validate = make_ordinary_requests(
         ValidationLimits(), 1, lambda: 0, RulesInForce(Rulebook(compile_policies(TopicKeys())))
     )

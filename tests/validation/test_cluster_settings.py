@@ -5,7 +5,7 @@ from sluicegate.validation.cluster_settings import ClusterSettings, settings_fro
 from sluicegate.validation.policy import TimestampType, TopicPolicy
 
 
-def test_settings_of_a_kafka_4_topic_are_read() -> None:
+def test_reads_cluster_settings_of_a_kafka_4_topic() -> None:
     values = {
         "message.timestamp.type": "LogAppendTime",
         "message.timestamp.before.max.ms": str(LONG_MAX),
@@ -34,7 +34,7 @@ def test_the_difference_setting_of_kafka_3_replaces_default_bounds() -> None:
     assert (both.before_max_ms, both.after_max_ms, both.compacted) == (7, 500, False)
 
 
-def test_the_stricter_of_file_and_cluster_applies() -> None:
+def test_stricter_of_configured_and_cluster_settings_applies() -> None:
     file = TopicPolicy(before_max_ms=10, after_max_ms=1000, max_message_bytes=50)
     cluster = ClusterSettings(TimestampType.CREATE_TIME, 100, 100, True, 500)
 
@@ -44,7 +44,7 @@ def test_the_stricter_of_file_and_cluster_applies() -> None:
     assert stricter_of(file, ClusterSettings()) == file
 
 
-def test_the_clusters_timestamp_type_applies() -> None:
+def test_cluster_timestamp_type_setting_applies() -> None:
     claimed = TopicPolicy(TimestampType.LOG_APPEND_TIME)
 
     assert stricter_of(claimed, ClusterSettings(TimestampType.CREATE_TIME)).timestamp_type is TimestampType.CREATE_TIME

@@ -73,7 +73,7 @@ def peak_of(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("codec", [NONE, ZSTD])
-def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: int) -> None:
+def test_all_bad_records_are_counted_but_only_the_first_are_listed(codec: int) -> None:
     bad = equal_records(Rec(1), 50_000, codec)
 
     found = validate_partitions(8, *[bad] * 4)
@@ -85,14 +85,14 @@ def test_bad_records_are_all_counted_and_the_first_of_a_request_listed(codec: in
     }
 
 
-def test_no_message_is_created_for_unlisted_records() -> None:
+def test_creates_no_error_message_for_unlisted_records() -> None:
     """Regression: a message for every bad record took 3.5 GB for 14 kB."""
     bad = equal_records(Rec(1), 20_000, ZSTD)
 
     assert peak_of(lambda: validate_partitions(8, *[bad] * 5)) < 8 * MIB
 
 
-def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
+def test_batch_error_message_equals_kafkas_if_no_records_are_listed() -> None:
     keyless = equal_records(Rec(NOW, None), 5000, ZSTD)
 
     found = validate(keyless, COMPACTED, budget=budget_of(record_errors=0))
@@ -105,7 +105,7 @@ def test_the_batch_message_equals_a_brokers_without_listed_records() -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_a_bad_timestamp_after_the_listed_records_decides_the_error_code(codec: int) -> None:
+def test_unlisted_bad_timestamp_determines_the_error_code(codec: int) -> None:
     payload = identical_records(Rec(NOW, None), 5000, NOW) + record(Rec(1), 5000, NOW)
     data = batch([], codec, payload=payload, count=5001, base_timestamp=NOW, max_timestamp=NOW)
 
@@ -139,7 +139,7 @@ def test_decompressed_bytes_are_bounded_for_all_batches_of_a_request() -> None:
         (batch([Rec(NOW, b"", bytes(17 * MIB))], SNAPPY), "limits.max_decompression_window_bytes"),
     ],
 )
-def test_the_rejection_names_the_exceeded_limit(data: bytes, key: str) -> None:
+def test_decompression_rejection_names_the_exceeded_limit(data: bytes, key: str) -> None:
     budget = budget_of()
 
     found = validate(data, budget=budget)
@@ -152,7 +152,7 @@ def test_the_rejection_names_the_exceeded_limit(data: bytes, key: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["none", "gzip", "lz4", "zstd"])
-def test_a_large_batch_takes_no_more_memory_than_a_piece(name: str) -> None:
+def test_validating_a_large_batch_uses_the_memory_of_one_piece(name: str) -> None:
     data = equal_records(Rec(NOW, b"k", bytes(range(200))), 80_000, CODECS[name])
     verdicts: list[Verdict] = []
 
@@ -164,7 +164,7 @@ def test_a_large_batch_takes_no_more_memory_than_a_piece(name: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> None:
+def test_validating_many_old_messages_uses_constant_memory(codec: int) -> None:
     """Regression: 1.76 million messages in 175 kB took 32 s and 960 MB."""
     messages = message(1, b"", key=None, timestamp=NOW) * 60_000
     data = messages if codec == NONE else message(1, gzip.compress(messages), key=None, codec=codec, timestamp=NOW)
@@ -177,7 +177,7 @@ def test_many_old_messages_are_walked_without_an_object_for_each(codec: int) -> 
     assert peak < 2 * MIB
 
 
-def test_old_messages_add_overhead_to_the_decompression_budget() -> None:
+def test_old_messages_count_with_overhead_against_the_decompression_budget() -> None:
     messages = message(1, b"", key=None, timestamp=NOW) * 100_000
     budget = budget_of(plain_bytes=8 * MIB)
 
@@ -248,7 +248,7 @@ def test_validating_many_empty_partitions_yields_regularly() -> None:
 
 @pytest.mark.parametrize("name", [name for name, codec in CODECS.items() if codec != NONE])
 @pytest.mark.parametrize("most", [1, 2, 3, 17, 1000])
-def test_any_piece_size_gives_the_same_verdict(name: str, most: int) -> None:
+def test_verdict_does_not_depend_on_the_decompression_piece_size(name: str, most: int) -> None:
     headers = [(b"h", b"x" * 10), (b"n", None)]
     records = [Rec(NOW + i - 20, b"k" * (i % 7) or None, b"v" * (i * 37 % 500), headers[: i % 3]) for i in range(60)]
     good = batch(records, CODECS[name])

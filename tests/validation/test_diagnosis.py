@@ -23,7 +23,7 @@ def finding_of(data: bytes, budget: DecompressionBudget | None = None, version: 
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_record_messages_add_the_diagnosis_to_the_brokers_text(codec: int) -> None:
+def test_record_error_messages_append_a_diagnosis_to_kafkas_text(codec: int) -> None:
     """The texts up to the semicolon are those that Kafka 3.9 and 4.3 write."""
     found = finding_of(batch([Rec(NOW * 1_000_000), Rec(NOW, None), Rec(0)], codec))
 
@@ -39,7 +39,7 @@ def test_record_messages_add_the_diagnosis_to_the_brokers_text(codec: int) -> No
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_old_messages_have_a_diagnosis(codec: int) -> None:
+def test_record_errors_of_old_messages_include_a_diagnosis(codec: int) -> None:
     plain = message(1, b"v", timestamp=NOW // 1000)
     data = plain if codec == NONE else wrapper(1, [plain], codec, timestamp=NOW // 1000)
 
@@ -51,7 +51,7 @@ def test_old_messages_have_a_diagnosis(codec: int) -> None:
 
 
 @pytest.mark.parametrize("codec", [NONE, GZIP])
-def test_creating_record_messages_yields_regularly(codec: int) -> None:
+def test_creating_record_error_messages_yields_regularly(codec: int) -> None:
     turns = 0
 
     def give_way() -> None:

@@ -29,7 +29,7 @@ def effective_values(policy: TopicPolicy) -> dict[str, EffectiveValue]:
     return {value.key: value for value in reversed(effective_policy(policy))}
 
 
-def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
+def test_stricter_cluster_bound_is_effective_and_both_sources_are_shown() -> None:
     """The cluster allows ten minutes, the file two hours. So a record 20 minutes ahead is rejected."""
     text = f"defaults:\n  {AFTER}: 2h\n"
     settings = ClusterSettings(after_max_ms=10 * MINUTE, set_on_topic=frozenset({AFTER}))
@@ -93,7 +93,7 @@ def test_the_clusters_stricter_bound_is_in_force_and_both_are_named() -> None:
         ("topics: [{match: orders, quarantine: dead}]", None, "mode", "quarantine", "c.yaml:3, topics[0].quarantine"),
     ],
 )
-def test_each_effective_value_has_its_source(
+def test_each_effective_policy_value_names_its_source(
     text: str, settings: ClusterSettings | None, key: str, value: object, source: str
 ) -> None:
     found = effective_values(policy_of(text, settings))[key]
@@ -102,13 +102,13 @@ def test_each_effective_value_has_its_source(
     assert found.source.startswith(source)
 
 
-def test_a_setting_of_the_deprecated_difference_is_the_topics_own() -> None:
+def test_effective_bound_from_the_deprecated_difference_has_the_topic_as_source() -> None:
     settings = ClusterSettings(before_max_ms=5, set_on_topic=frozenset({"message.timestamp.difference.max.ms"}))
 
     assert effective_values(policy_of("", settings))[BEFORE].source == "cluster topic setting"
 
 
-def test_rules_have_the_lines_that_define_them() -> None:
+def test_effective_rules_have_the_source_lines_that_define_them() -> None:
     text = (
         "topics:\n  - match: orders\n    rules:\n"
         "      - {name: sized, key: {required: true, max_size: 9}}\n"
@@ -130,7 +130,7 @@ def test_rules_have_the_lines_that_define_them() -> None:
     assert effective_values(policy)["quotas"].source == "c.yaml:11, quotas[0]"
 
 
-def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
+def test_effective_value_set_by_the_floor_has_the_source_line_of_the_floor() -> None:
     keyed, utf8 = "{name: keyed, key: {required: true}}", "{name: utf8, value: {utf8: true}}"
     text = (
         f"floor:\n  - match: o*\n    {AFTER}: 1h\n    {BEFORE}: 2h\n    rules: [{keyed}]\n"
@@ -153,7 +153,7 @@ def test_a_value_raised_by_a_floor_has_the_line_of_the_floor() -> None:
     assert effective_values(policy_of(text, topic="open"))["checks"].source == "c.yaml:4, floor[0]"
 
 
-def test_a_suspension_is_the_source_of_what_it_changes() -> None:
+def test_effective_values_changed_by_a_suspension_name_it_as_source() -> None:
     policy = policy_of("topics: [{match: orders, quarantine: dead}]", suspended=SuspendedTopics(everywhere=True))
 
     found = effective_values(policy)
@@ -162,5 +162,5 @@ def test_a_suspension_is_the_source_of_what_it_changes() -> None:
     assert found["checks"].source == "c.yaml:3, topics[0].quarantine"
 
 
-def test_a_crc_mismatch_has_no_violated_value() -> None:
+def test_crc_mismatch_refers_to_no_effective_value() -> None:
     assert violated_value(policy_of(""), Reason.CRC_MISMATCH) is None

@@ -71,7 +71,7 @@ GRADUAL = f"""topics:
         ({"value": None, "time": NOW + 2 * HOUR}, "rejected", "rejected"),
     ],
 )
-def test_the_floor_is_for_all_clients_and_enforce_is_about_what_is_stricter(
+def test_floor_applies_to_all_clients_and_enforce_only_to_stricter_keys(
     record: dict[str, Any], of_team_a: str, of_others: str
 ) -> None:
     rulebook = rulebook_of_text(FLOOR + GRADUAL)
@@ -80,27 +80,27 @@ def test_the_floor_is_for_all_clients_and_enforce_is_about_what_is_stricter(
     assert outcome_of_record(rulebook, "t", client="team-b-1", **record) == of_others
 
 
-def test_an_exception_from_the_floor_is_only_enforced_for_the_named_clients() -> None:
+def test_topic_exempt_from_the_floor_is_enforced_only_for_named_clients() -> None:
     rulebook = rulebook_of_text(FLOOR + GRADUAL.replace("match: t", "match: audit"))
 
     assert outcome_of_record(rulebook, "audit", client="team-b-1", time=NOW + 2 * HOUR) == "observed"
     assert outcome_of_record(rulebook, "audit", client="team-a-1", time=NOW + 2 * HOUR) == "rejected"
 
 
-def test_rules_of_the_operator_about_requests_are_part_of_the_floor() -> None:
+def test_operator_request_rules_apply_to_clients_without_enforcement() -> None:
     rulebook = rulebook_of_text(FLOOR + GRADUAL + 'requests: [{name: no-acks, match: {topics: t}, acks: ["all"]}]\n')
 
     assert outcome_of_record(rulebook, "t", client="team-b-1", acks=1) == "rejected"
     assert outcome_of_record(rulebook, "t", client="team-b-1", acks=-1) == "accepted"
 
 
-def test_a_suspension_stays_above_the_floor_of_clients_that_enforce_leaves_out() -> None:
+def test_suspension_overrides_the_floor_for_clients_without_enforcement() -> None:
     rulebook = rulebook_of_text(FLOOR + GRADUAL).with_suspended(SuspendedTopics(everywhere=True))
 
     assert outcome_of_record(rulebook, "t", client="team-b-1", key=None) == "observed"
 
 
-def test_the_clusters_settings_apply_to_clients_that_enforce_leaves_out() -> None:
+def test_cluster_settings_apply_to_clients_without_enforcement() -> None:
     rulebook = rulebook_of_text(FLOOR + GRADUAL).with_settings(
         {"t": ClusterSettings(None, LONG_MAX, LONG_MAX, False, 500)}
     )
@@ -108,7 +108,7 @@ def test_the_clusters_settings_apply_to_clients_that_enforce_leaves_out() -> Non
     assert outcome_of_record(rulebook, "t", client="team-b-1", value=Random(1).randbytes(1_000)) == "rejected"
 
 
-def test_explain_shows_the_floor_of_the_clients_that_enforce_leaves_out() -> None:
+def test_explain_shows_the_floor_for_clients_without_enforcement() -> None:
     lines = list(explain("t", load_text(SMALLEST + FLOOR + GRADUAL)))
 
     (line,) = [line for line in lines if "for all other clients" in line]
@@ -136,7 +136,7 @@ FLOORS = st.builds(
 
 
 @given(POLICIES, FLOORS)
-def test_each_value_is_as_strict_as_the_floors_and_the_topics(policy: TopicPolicy, floor: FloorPolicy) -> None:
+def test_policy_with_floor_is_at_least_as_strict_as_floor_and_topic(policy: TopicPolicy, floor: FloorPolicy) -> None:
     found = floor.with_floor(policy)
 
     assert found.checked
@@ -180,10 +180,10 @@ OTHER_ENTRIES = [
     "{match: t, owner: {team: a}}",
 ]
 _FIX = "{match: t, fix: {timestamp: now}}"
-"""Repairs times so that the floor accepts them (test_a_fix_repairs_what_the_floor_would_reject)."""
+"""Repairs times so that the floor accepts them (test_time_fix_corrects_records_that_the_floor_would_reject)."""
 
 
-def test_each_key_of_a_topic_is_tried_against_the_floor() -> None:
+def test_every_topic_key_is_covered_by_the_floor_tests() -> None:
     """A new key needs an entry above, in which a team tries to weaken the floor with it."""
     keys = {key.name for key in each_key_of(Topic)} - {"match"}
     entries = [*WEAK_ENTRIES, *OTHER_ENTRIES, _FIX]
@@ -192,20 +192,20 @@ def test_each_key_of_a_topic_is_tried_against_the_floor() -> None:
 
 
 @pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
-def test_no_entry_hides_a_record_from_the_floor(entry: str) -> None:
+def test_no_topic_entry_allows_ambiguous_batches_past_the_floor(entry: str) -> None:
     for case in ("an empty raw block, lz4", "a record within a record, zstd"):
         data = AMBIGUOUS[case](NOW)
         assert validated_batch(rulebook_of_text(f"{FLOOR}topics: [{entry}]"), "t", data).rejected, case
 
 
-def test_the_defaults_of_the_operator_may_give_the_floor_another_framing() -> None:
+def test_operator_defaults_can_change_the_framing_of_the_floor() -> None:
     rulebook = rulebook_of_text(f"{FLOOR}defaults: {{framing: broker}}")
 
     assert not validated_batch(rulebook, "t", AMBIGUOUS["an empty raw block at the end, lz4"](NOW)).rejected
 
 
 @pytest.mark.parametrize("entry", [*WEAK_ENTRIES, *OTHER_ENTRIES])
-def test_no_entry_switches_the_floor_off(entry: str) -> None:
+def test_no_topic_entry_disables_the_floor(entry: str) -> None:
     rulebook = rulebook_of_text(f"{FLOOR}topics: [{entry}]")
 
     assert outcome_of_record(rulebook, "t", key=None) == "rejected"
@@ -214,7 +214,7 @@ def test_no_entry_switches_the_floor_off(entry: str) -> None:
     assert outcome_of_record(rulebook, "t", value=b"{}") == "accepted"
 
 
-def test_a_fix_repairs_what_the_floor_would_reject() -> None:
+def test_time_fix_corrects_records_that_the_floor_would_reject() -> None:
     found = validate_sent(
         rulebook_of_text(f"{FLOOR}topics: [{{match: t, fix: {{timestamp: now}}}}]"),
         SentRequest("t", (Rec(NOW + 2 * 3_600_000, b"k", b"v"),)),
@@ -223,7 +223,7 @@ def test_a_fix_repairs_what_the_floor_would_reject() -> None:
     assert not found.rejected and set(found.fixed) == {(0, 0)}
 
 
-def test_the_rules_of_both_apply_the_floors_first() -> None:
+def test_floor_rules_precede_topic_rules() -> None:
     rules = (
         rulebook_of_text(f"{FLOOR}topics: [{{match: t, rules: [{{name: own, value: {{required: true}}}}]}}]")
         .policy_of("t")
@@ -233,7 +233,7 @@ def test_the_rules_of_both_apply_the_floors_first() -> None:
     assert rules is not None and [rule.name for rule in rules.rules] == ["keyed", "own"]
 
 
-def test_an_entry_with_match_alone_is_an_exception() -> None:
+def test_floor_entry_with_only_a_match_exempts_the_topic() -> None:
     rulebook = rulebook_of_text(f"{FLOOR}topics: [{{match: audit, checks: none}}]")
 
     assert outcome_of_record(rulebook, "audit", key=None) == "accepted"
@@ -252,9 +252,7 @@ def test_an_entry_with_match_alone_is_an_exception() -> None:
         ("reject", "observe", "mode: observe", "rejected"),
     ],
 )
-def test_the_mode_of_the_floor_is_that_of_the_defaults_unless_it_has_one(
-    floor: str | None, defaults: str, team: str, mode: str
-) -> None:
+def test_floor_mode_defaults_to_the_default_mode(floor: str | None, defaults: str, team: str, mode: str) -> None:
     own = "" if floor is None else f", mode: {floor}"
     rulebook = rulebook_of_text(
         f"defaults: {{mode: {defaults}}}\nfloor: [{{match: '*', cleanup.policy: compact{own}}}]\n"
@@ -273,22 +271,22 @@ def test_the_clusters_settings_are_applied_after_the_floor() -> None:
     assert rulebook.policy_of("t").after_max_ms == 5
 
 
-def test_an_exemption_of_the_operator_is_above_the_floor() -> None:
+def test_operator_exemption_overrides_the_floor() -> None:
     assert rulebook_of_text(f"{FLOOR}exempt: [{{client_id: mirror}}]").exempts(Client("a:1", "mirror"))
 
 
-def test_rules_of_the_floor_may_depend_on_the_client() -> None:
+def test_floor_with_client_rules_makes_the_policy_client_dependent() -> None:
     assert rulebook_of_text(FLOOR).in_file.depends_on_client
     assert not rulebook_of_text("floor: [{match: '*', cleanup.policy: compact}]").in_file.depends_on_client
 
 
-def test_topics_of_one_entry_share_a_policy() -> None:
+def test_topics_that_match_one_entry_share_a_policy_object() -> None:
     rulebook = rulebook_of_text(FLOOR)
 
     assert rulebook.policy_of("a") is rulebook.policy_of("b")
 
 
-def test_a_rule_with_the_name_of_a_floors_rule_is_an_error() -> None:
+def test_rejects_topic_rule_with_the_name_of_a_floor_rule() -> None:
     rule = "rules: [{name: keyed, value: {required: true}}]"
 
     assert problems_of_text(f"{SMALLEST}{FLOOR}defaults: {{{rule}}}\ntopics:\n  - {{match: t, {rule}}}\n") == [
@@ -297,7 +295,7 @@ def test_a_rule_with_the_name_of_a_floors_rule_is_an_error() -> None:
     ]
 
 
-def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
+def test_warns_of_each_topic_key_weaker_than_the_floor() -> None:
     entries = "".join(f"  - {entry}\n" for entry in (*WEAK_ENTRIES, "{match: audit, checks: none}"))
     found = load_text(f"{SMALLEST}{FLOOR}topics:\n{entries}violations: {{file: v.jsonl}}\n").warnings
 
@@ -314,7 +312,7 @@ def test_each_key_that_is_weaker_than_the_floor_is_a_warning() -> None:
     ]
 
 
-def test_an_exemption_for_topics_leaves_their_floor_in_force() -> None:
+def test_topic_exemption_does_not_override_the_floor() -> None:
     """The same as `checks: none` for these clients; the cluster's settings and a suspension apply to what is left."""
     rulebook = rulebook_of_text(
         f"{FLOOR}exempt: [{{client_id: mirror, topics: [orders, audit]}}]\ndefaults: {{framing: strict}}\n"

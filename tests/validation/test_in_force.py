@@ -28,15 +28,15 @@ def kept_bytes(names: list[str]) -> int:
         tracemalloc.stop()
 
 
-def test_names_that_are_too_long_for_any_topic_are_not_kept() -> None:
+def test_policy_memo_does_not_keep_overlong_topic_names() -> None:
     assert kept_bytes([f"{i}{'x' * 20_000}" for i in range(200)]) < 100_000
 
 
-def test_memory_for_topic_names_is_bounded() -> None:
+def test_policy_memo_memory_is_bounded() -> None:
     assert kept_bytes([f"{i:0249}" for i in range(40_000)]) < 8_000_000
 
 
-def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policy_memo_keeps_recently_used_topic_names(monkeypatch: pytest.MonkeyPatch) -> None:
     matched: list[str] = []
     monkeypatch.setattr(TopicPatterns, "first_match", lambda _, name: matched.append(name))
     policy_of = PolicyMemo().policies_by(BOOK)
@@ -48,7 +48,7 @@ def test_a_name_in_use_is_remembered_while_others_come_and_go(monkeypatch: pytes
     assert matched.count("used") == 1
 
 
-def test_the_policy_memo_follows_the_rulebook() -> None:
+def test_policy_memo_is_reset_by_a_new_rulebook() -> None:
     key = "message.timestamp.before.max.ms"
     memo, other = PolicyMemo(), Rulebook(compile_policies(read_section(TopicKeys, {key: 7})))
 

@@ -31,11 +31,11 @@ def policy(topic: str, defaults: dict[str, Any], *topics: dict[str, Any]) -> Top
     return rulebook_of(load(Source("test", data), {}).config).policy_of(topic)
 
 
-def test_a_policy_without_keys_has_no_bounds() -> None:
+def test_default_policy_has_no_bounds() -> None:
     assert policy("t", {}) == TopicPolicy(TimestampType.CREATE_TIME, LONG_MAX, LONG_MAX, compacted=False)
 
 
-def test_the_first_pattern_that_matches_decides_and_inherits_the_defaults() -> None:
+def test_first_matching_topic_pattern_applies_and_inherits_the_defaults() -> None:
     rules = ({"match": "orders.*", BEFORE: 1}, {"match": "*", BEFORE: 2})
 
     assert policy("orders.eu", {AFTER: 9}, *rules) == TopicPolicy(before_max_ms=1, after_max_ms=9)
@@ -54,7 +54,7 @@ def test_the_first_pattern_that_matches_decides_and_inherits_the_defaults() -> N
         ("ORDERS", "orders", False),
     ],
 )
-def test_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> None:
+def test_topic_patterns_match_whole_names(pattern: str, topic: str, matches: bool) -> None:
     assert (policy(topic, {}, {"match": pattern, BEFORE: 5}).before_max_ms == 5) is matches
 
 
@@ -63,18 +63,18 @@ def test_cleanup_policy_compact_marks_a_topic_as_compacted(cleanup: str, compact
     assert policy("t", {"cleanup.policy": cleanup}).compacted is compacted
 
 
-def test_the_deprecated_difference_stands_for_each_bound_that_is_still_open() -> None:
+def test_deprecated_difference_applies_to_each_bound_that_is_not_set() -> None:
     """KIP-937: the deprecated key applies to each new key that has its default."""
     found = policy("t", {DIFFERENCE: 7, BEFORE: 3})
 
     assert (found.before_max_ms, found.after_max_ms) == (3, 7)
 
 
-def test_message_timestamp_type_is_applied() -> None:
+def test_policy_applies_message_timestamp_type() -> None:
     assert policy("t", {"message.timestamp.type": "LogAppendTime"}).timestamp_type is TimestampType.LOG_APPEND_TIME
 
 
-def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
+def test_invalid_topic_name_gets_the_default_policy() -> None:
     rulebook = Rulebook(compile_policies(TopicKeys(), [("*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     assert rulebook.policy_of("x" * 249).before_max_ms == 5
@@ -82,7 +82,7 @@ def test_a_name_that_no_broker_has_gets_the_defaults() -> None:
         assert rulebook.policy_of(name).before_max_ms == LONG_MAX
 
 
-def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchanged() -> None:
+def test_new_cluster_settings_create_a_new_rulebook_generation() -> None:
     first = Rulebook(compile_policies(TopicKeys(), [("t*", read_section(TopicKeys, {BEFORE: 5}))]))
 
     second = first.with_settings({"t": ClusterSettings(before_max_ms=3), "u": ClusterSettings(before_max_ms=9)})
@@ -93,7 +93,7 @@ def test_new_cluster_settings_make_another_generation_and_leave_this_one_unchang
     assert len({book.generation for book in (first, second, third)}) == 3
 
 
-def test_equal_cluster_settings_make_no_new_generation() -> None:
+def test_equal_cluster_settings_create_no_new_rulebook_generation() -> None:
     told = {"t": ClusterSettings(before_max_ms=3)}
     book = Rulebook(compile_policies(TopicKeys())).with_settings(told)
 
@@ -113,7 +113,7 @@ def test_a_new_configuration_keeps_the_clusters_settings() -> None:
     assert rules.generation == rules.rulebook.generation != before
 
 
-def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() -> None:
+def test_request_is_validated_by_one_rulebook_despite_a_concurrent_reload() -> None:
     rules = RulesInForce(Rulebook(compile_policies(TopicKeys())))
     seen: set[tuple[int, int]] = set()
     asked = Event()
@@ -140,7 +140,7 @@ def test_a_request_that_was_begun_by_a_rulebook_is_validated_by_it_to_its_end() 
     assert all(first == last for first, last in seen)
 
 
-def test_suspended_enforcement_observes_whatever_the_policy_does_otherwise() -> None:
+def test_suspended_enforcement_observes_in_every_mode() -> None:
     configured = {"a": {"fix": {"timestamp": "now"}}, "b": {"quarantine": "dead"}, "c": {}, "d": {"checks": "none"}}
     topics = [(name, read_section(Topic, {"match": name, **keys})) for name, keys in configured.items()]
     rules = RulesInForce(

@@ -36,7 +36,7 @@ def explicit_keys(made: TopicEntry) -> dict[str, Any]:
     return {name: value for name, value in held.items() if value is not None and name != "match"}
 
 
-def test_every_key_of_an_entry_but_the_pattern_is_a_setting() -> None:
+def test_every_topic_entry_key_except_match_is_a_topic_setting() -> None:
     own = {key.path[0] for key in SETTING_KEYS.values() if key.name != CONTRACT}
     assert own == {key.name for key in each_key_of(Topic)} - {"match"}
 
@@ -56,13 +56,15 @@ def test_every_key_of_an_entry_but_the_pattern_is_a_setting() -> None:
         ("cleanup__policy", "compact", "cleanup_policy", "compact"),
     ],
 )
-def test_a_value_is_read_as_in_a_file(name: str, value: str, attribute: str, expected: object) -> None:
+def test_topic_setting_values_are_parsed_as_in_a_configuration_file(
+    name: str, value: str, attribute: str, expected: object
+) -> None:
     made = entry(**{name: value})
     assert getattr(made.keys, attribute) == expected
     assert made.keys.match == "orders-eu"
 
 
-def test_keys_of_sections_are_flat() -> None:
+def test_topic_setting_names_flatten_section_keys() -> None:
     made = entry(
         owner="payments",
         owner__contact="#payments",
@@ -80,7 +82,7 @@ def test_keys_of_sections_are_flat() -> None:
     )
 
 
-def test_rules_are_a_json_text() -> None:
+def test_topic_setting_rules_are_parsed_from_json() -> None:
     (rule,) = entry(rules='[{"name": "has-a-value", "value": {"required": true}}]').keys.rules or ()
     assert rule.name == "has-a-value"
 
@@ -102,7 +104,7 @@ schema:
 """
 
 
-def test_a_contract_adds_its_rules_to_those_that_apply() -> None:
+def test_contract_in_a_topic_setting_adds_its_rules() -> None:
     first = {"name": "first", "value": {"required": True}}
     made = entry(its=config(defaults={"rules": [first]}), contract=CONTRACT_TEXT)
     names = [rule.name for rule in made.keys.rules or ()]
@@ -120,7 +122,7 @@ def test_a_contract_adds_its_rules_to_those_that_apply() -> None:
         (CONTRACT_TEXT.replace("v3.0.2", "v2.2.2"), "version 3 of the Open Data Contract Standard is read"),
     ],
 )
-def test_a_contract_that_gives_the_topic_no_rule_is_an_error(text: str, words: str) -> None:
+def test_rejects_contract_setting_without_a_rule_for_the_topic(text: str, words: str) -> None:
     with pytest.raises(SettingUnusable) as raised:
         entry(contract=text)
     assert words in str(raised.value)
@@ -144,7 +146,7 @@ def test_a_contract_that_gives_the_topic_no_rule_is_an_error(text: str, words: s
         ({"nope": "1"}, "nope", "no such key; known keys: sluicegate.message.timestamp.type"),
     ],
 )
-def test_an_invalid_value_is_named_with_its_key(values: dict[str, str], key: str, text: str) -> None:
+def test_invalid_topic_setting_is_reported_with_its_key(values: dict[str, str], key: str, text: str) -> None:
     with pytest.raises(SettingUnusable) as raised:
         entry(**values)
     assert raised.value.key in {PREFIX + name.replace("__", ".") for name in values}
@@ -159,17 +161,17 @@ def test_an_invalid_value_is_named_with_its_key(values: dict[str, str], key: str
         '[{"name": "x", "key": {"schema": {"file": "schemas/a.avsc", "format": "avro"}}}]',
     ],
 )
-def test_a_setting_names_no_file(rules: str) -> None:
+def test_rejects_topic_setting_that_names_a_file(rules: str) -> None:
     with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
         entry(rules=rules)
 
 
-def test_a_key_for_hashes_is_a_file_too() -> None:
+def test_rejects_topic_setting_with_a_hash_key_file() -> None:
     with pytest.raises(SettingUnusable, match="a topic setting cannot name a file"):
         entry(sensitive='[{"name": "x", "action": "hash", "fields": ["a"], "key_file": "/run/key"}]')
 
 
-def test_dead_letters_stay_within_the_topics_of_the_delegation() -> None:
+def test_rejects_dead_letter_topic_outside_the_delegation() -> None:
     with pytest.raises(SettingUnusable, match="beyond the topics of this delegation"):
         entry(quarantine="payments-dead")
 
@@ -186,7 +188,9 @@ def test_dead_letters_stay_within_the_topics_of_the_delegation() -> None:
         ({"topics": "orders-*", "keys": "framing"}, "orders-eu", "mode", False),
     ],
 )
-def test_only_what_is_delegated_is_accepted(delegation: dict[str, Any], topic: str, name: str, delegates: bool) -> None:
+def test_accepts_only_delegated_topic_settings(
+    delegation: dict[str, Any], topic: str, name: str, delegates: bool
+) -> None:
     values = {"mode": "observe", "enforce__percent": "10", "owner__contact": "x"}
     owner = {"owner": "payments"} if name == "owner__contact" else {}
     if delegates:
@@ -197,7 +201,7 @@ def test_only_what_is_delegated_is_accepted(delegation: dict[str, Any], topic: s
     assert "topic_policies" in str(raised.value)
 
 
-def test_a_file_takes_precedence_unless_the_delegation_says_otherwise() -> None:
+def test_configuration_file_precedes_topic_settings_unless_delegated_otherwise() -> None:
     under = config(topics=[{"match": "orders-*", "mode": "reject", "owner": {"team": "platform"}}])
     over = config({**ALL, "over_files": True}, topics=[{"match": "orders-*", "mode": "reject"}])
 
@@ -209,11 +213,11 @@ def test_a_file_takes_precedence_unless_the_delegation_says_otherwise() -> None:
 
 
 @pytest.mark.parametrize("keys", ["mod", "enforce", "nope.*", ""])
-def test_a_delegation_of_an_unknown_key_is_an_error(keys: str) -> None:
+def test_rejects_delegation_of_an_unknown_key(keys: str) -> None:
     with pytest.raises(ValueError, match=r"no key of a topic setting|the text is empty"):
         config({"topics": "orders-*", "keys": keys})
 
 
-def test_delegations_need_the_state_topic() -> None:
+def test_rejects_delegations_without_a_state_topic() -> None:
     with pytest.raises(ValueError, match="topic_policies"):
         config(state=None)

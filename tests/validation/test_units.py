@@ -26,7 +26,7 @@ DAY = 86_400_000
         (2**63 - 1, f"is {(2**63 - 1 - NOW) / (365 * DAY):.1f} years ahead"),
     ],
 )
-def test_diagnosis_names_the_unit_of_a_bad_timestamp(timestamp: int, said: str) -> None:
+def test_diagnosis_names_the_likely_unit_of_a_bad_timestamp(timestamp: int, said: str) -> None:
     assert diagnose(timestamp, NOW) == said
 
 
@@ -54,7 +54,7 @@ NOW_2026 = int(MOMENT.timestamp() * 1000)
         (2**63 - 1, None),
     ],
 )
-def test_the_likely_unit_of_a_number_is_recognized(number: int, unit: str | None) -> None:
+def test_likely_time_unit_of_a_number_is_recognized(number: int, unit: str | None) -> None:
     assert likely_unit(number, NOW_2026) == unit
 
 
@@ -70,13 +70,13 @@ def shortest_distance(step: int) -> int:
 
 
 @given(st.integers(0, LONGEST))
-def test_every_distance_is_within_its_step(away: int) -> None:
+def test_distance_lies_within_its_computed_step(away: int) -> None:
     step = distance_step(away)
 
     assert 0 <= step < DISTANCE_STEPS
     assert shortest_distance(step) <= away < shortest_distance(step + 1)
 
 
-def test_a_distance_step_is_at_most_a_quarter_wide() -> None:
+def test_distance_step_width_is_at_most_a_quarter_of_its_distance() -> None:
     for step in range(4, distance_step(LONGEST)):
         assert shortest_distance(step) < shortest_distance(step + 1) <= shortest_distance(step) * 1.25

@@ -144,7 +144,9 @@ def test_live_figures_update_and_names_stay_text(
     page.context.close()
 
 
-def test_pause_stops_the_updates_and_says_so(browser: Browser, proxy: ProxyProcess, browser_errors: list[str]) -> None:
+def test_the_pause_button_stops_updates_and_shows_it(
+    browser: Browser, proxy: ProxyProcess, browser_errors: list[str]
+) -> None:
     page = open_page(browser, proxy.admin, browser_errors)
     shows_figures(page)
     page.get_by_role("button", name="Pause").click()
@@ -403,7 +405,7 @@ def test_a_state_change_is_announced_and_its_conditions_are_shown(browser: Brows
         server.close()
 
 
-def test_the_token_is_asked_for_and_kept_for_this_tab(browser: Browser, browser_errors: list[str]) -> None:
+def test_the_web_ui_asks_for_the_token_and_keeps_it_for_the_tab(browser: Browser, browser_errors: list[str]) -> None:
     access = Access(HostPort("0.0.0.0", 1), Password("admin.token_file", SecretText("open sesame"), None))
     site = Site(access, lambda _: state_with(view_with("a", {}), []), policy_of)
     server = AdminServer(HostPort("127.0.0.1", 0), list, Status(), lambda: site)

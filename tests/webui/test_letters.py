@@ -113,7 +113,7 @@ def address(cluster: LetterTopics) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_topics_lead_to_groups_and_groups_to_clients(
+def test_topics_link_to_groups_and_groups_to_clients(
     browser: Browser, cluster: LetterTopics, address: str, width: int, scheme: str
 ) -> None:
     complaints: list[str] = []

@@ -57,7 +57,7 @@ def address(cluster: RecordedEvents) -> Iterator[str]:
     server.close()
 
 
-def test_the_topic_is_read_when_somebody_chooses_a_range(
+def test_the_violation_topic_is_read_when_a_range_is_chosen(
     browser: Browser, cluster: RecordedEvents, address: str
 ) -> None:
     complaints: list[str] = []

@@ -38,7 +38,7 @@ class RecordedHistory(StubCluster):
         return json_response(self.response)
 
 
-def test_the_history_is_read_when_somebody_chooses_a_range(browser: Browser) -> None:
+def test_the_change_history_is_read_when_a_range_is_chosen(browser: Browser) -> None:
     cluster = RecordedHistory()
     server = start_admin_server(cluster)
     complaints: list[str] = []

@@ -85,7 +85,7 @@ def test_three_proxies_one_stale_and_two_versions_are_shown(browser: Browser) ->
     assert complaints == []
 
 
-def test_a_fleet_that_cannot_be_read_says_why_and_what_to_do(browser: Browser) -> None:
+def test_an_unreadable_fleet_shows_the_reason_and_the_remedy(browser: Browser) -> None:
     complaints: list[str] = []
     cluster = StubCluster("gate-presence: Unknown topic")
     server = start_admin_server(cluster)

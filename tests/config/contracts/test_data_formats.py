@@ -211,7 +211,9 @@ def names_of_broken_rules(rules: tuple[NamedRule, ...], value: bytes) -> set[str
     return {named.name for named in rules if named.rule.fault(one) is not None}
 
 
-def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable[[str], tuple[NamedRule, ...]]) -> None:
+def test_each_rule_gives_the_same_verdict_for_json_avro_and_protobuf(
+    rules_by_format: Callable[[str], tuple[NamedRule, ...]],
+) -> None:
     of_json, of_avro, of_protobuf = rules_by_format("json"), rules_by_format("avro"), rules_by_format("protobuf")
     counts: Counter[str] = Counter()
 
@@ -228,7 +230,7 @@ def test_each_rule_has_the_same_verdict_in_each_format(rules_by_format: Callable
 
 
 @pytest.mark.parametrize("form", list(WRITTEN))
-def test_the_first_error_is_named_in_each_format(
+def test_violation_names_the_first_error_in_each_data_format(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     one = record(value=WRITTEN[form](GOOD | {"amount": -1.0}))
@@ -240,7 +242,7 @@ def test_the_first_error_is_named_in_each_format(
 
 
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
-def test_data_that_do_not_follow_their_schema_break_the_rules_about_it(
+def test_data_that_do_not_match_their_schema_violate_all_schema_rules(
     form: str, rules_by_format: Callable[[str], tuple[NamedRule, ...]]
 ) -> None:
     made, good = rules_by_format(form), WRITTEN[form](GOOD)

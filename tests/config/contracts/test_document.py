@@ -11,7 +11,7 @@ from sluicegate.config.files.yaml_source import read_file
 from tests.config.contracts.written import ORDERS, contract_with_fields
 
 
-def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) -> None:
+def test_parsed_contract_equals_that_of_the_open_data_contract_package(tmp_path: Path) -> None:
     scalars = "[yes, 'yes', 12, '12', 0x1F, 1_000, 1.5, ~, null, '', Off, 1:30, 010]"
     text = contract_with_fields(f"[{{name: a, examples: {scalars}}}]")
     (tmp_path / "c.yaml").write_text(text)
@@ -43,7 +43,7 @@ def test_contract_values_equal_those_of_the_standards_package(tmp_path: Path) ->
         ("version: 1.2.0", "version: [", "F:6: not YAML"),
     ],
 )
-def test_an_error_in_a_contract_has_its_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
+def test_contract_error_reports_key_and_line(was: str, becomes: str, wrong: str, tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     file.write_text(ORDERS.replace(was, becomes, 1))
 
@@ -52,7 +52,7 @@ def test_an_error_in_a_contract_has_its_key_and_line(was: str, becomes: str, wro
     assert problem.startswith(wrong)
 
 
-def test_a_file_that_is_too_large_or_nested_too_deeply_is_an_error(tmp_path: Path) -> None:
+def test_rejects_contract_file_that_is_too_large_or_nested_too_deeply(tmp_path: Path) -> None:
     file = tmp_path / "c.yaml"
     for text, wrong in (
         ("#" * ((16 << 20) + 1), "more than 16 MiB"),

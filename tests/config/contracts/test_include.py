@@ -24,7 +24,7 @@ RULES = ["contract.schema", "contract.known-currency"]
         ("defaults: {owner: {team: platform}}", None, RULES, "orders-team"),
     ],
 )  # fmt: skip
-def test_a_contract_adds_rules_to_the_deciding_entry_and_an_owner_if_it_has_none(
+def test_contract_adds_rules_and_a_missing_owner_to_the_matching_topic_entry(
     entries: str, mode: str | None, rules: list[str], owner: str, tmp_path: Path
 ) -> None:
     loaded = load_texts(tmp_path, f"contracts: '*.odcs.yaml'\n{entries}\n", orders_odcs=ORDERS)
@@ -35,7 +35,7 @@ def test_a_contract_adds_rules_to_the_deciding_entry_and_an_owner_if_it_has_none
     assert str(topic.owner).startswith(owner)
 
 
-def test_the_owner_is_that_of_the_entry_the_file_the_contract_or_the_item_in_this_order(tmp_path: Path) -> None:
+def test_owner_precedence_is_topic_file_then_contract_then_configuration_item(tmp_path: Path) -> None:
     without = ORDERS.replace("team: {name: orders-team}\n", "")
     item = "contracts: [{path: orders.odcs.yaml, owner: {team: item}}]\n"
     team = {"pay": "owner: {team: files}\ntopics: [{match: orders.v1}]"}
@@ -48,7 +48,7 @@ def test_the_owner_is_that_of_the_entry_the_file_the_contract_or_the_item_in_thi
     assert owner_of_first_topic(item, without) == "item"
 
 
-def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp_path: Path) -> None:
+def test_policy_keys_have_the_source_line_of_their_contract_or_configuration(tmp_path: Path) -> None:
     text = "contracts: '*.odcs.yaml'\ntopics:\n  - {match: a}\n  - match: 'o*'\n    mode: observe\n"
     source = load_texts(tmp_path, text, orders_odcs=ORDERS).source
 
@@ -81,15 +81,13 @@ def test_each_key_has_the_line_of_the_contract_or_configuration_that_sets_it(tmp
          "rule contract.schema uses registry main, and registries has none"),
     ],
 )  # fmt: skip
-def test_an_error_in_contracts_names_the_file_and_the_line(
-    text: str, contract: str, wrong: str, tmp_path: Path
-) -> None:
+def test_contract_error_reports_file_and_line(text: str, contract: str, wrong: str, tmp_path: Path) -> None:
     (problem,) = problems_of_texts(tmp_path, f"{text}\n", c_odcs=contract, d_odcs=ORDERS)
 
     assert wrong in problem
 
 
-def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
+def test_warns_of_contract_without_topics(tmp_path: Path) -> None:
     table = ORDERS.replace('type: kafka, host: "kafka:9092", format: json', "type: custom")
 
     (warning,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=table).warnings
@@ -97,7 +95,7 @@ def test_a_contract_without_topics_is_a_warning(tmp_path: Path) -> None:
     assert "the contract has no rule for a topic" in warning
 
 
-def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_named(tmp_path: Path) -> None:
+def test_contract_rules_for_avro_use_the_registry_schema(tmp_path: Path) -> None:
     avro = ORDERS.replace("format: json", "format: avro")
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: c.odcs.yaml, registry: main, mode: observe}]\n"
 
@@ -114,7 +112,7 @@ def test_records_in_avro_follow_the_registry_and_the_contract_and_all_else_is_na
     assert {each.what for each in contract.unchecked} == {"sql", "service level availability"}
 
 
-def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: Path) -> None:
+def test_avro_contract_without_registry_checks_no_record_property(tmp_path: Path) -> None:
     loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=ORDERS.replace("format: json", "format: avro"))
 
     assert not loaded.config.topics[0].rules
@@ -135,7 +133,7 @@ def test_without_a_registry_no_property_of_records_in_avro_is_checked(tmp_path: 
         ("{metric: duplicateValues, mustBe: 1, arguments: {properties: [[a]]}}", "the schema has no property ['a']"),
     ],
 )
-def test_unchecked_parts_of_a_contract_are_named_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
+def test_reports_unchecked_contract_quality_with_the_reason(quality: str, why: str, tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: string}]", f"quality: [{quality}]")
 
     (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked

@@ -25,7 +25,7 @@ def unchecked_statements(folder: Path, contract: str, topic: str = "t") -> list[
 
 
 @pytest.mark.parametrize("version", ["v3.0.0", "v3.0.2"])
-def test_exclusive_bounds_of_version_3_0_are_booleans(version: str, tmp_path: Path) -> None:
+def test_contract_version_3_0_has_boolean_exclusive_bounds(version: str, tmp_path: Path) -> None:
     options = "{minimum: 0, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false}"
     contract = contract_with_fields(f"[{{name: a, logicalType: integer, logicalTypeOptions: {options}}}]")
 
@@ -36,7 +36,7 @@ def test_exclusive_bounds_of_version_3_0_are_booleans(version: str, tmp_path: Pa
     assert found == [False, True, True, False]
 
 
-def test_a_boolean_bound_of_a_later_version_or_without_its_bound_is_an_error(tmp_path: Path) -> None:
+def test_rejects_boolean_exclusive_bound_after_version_3_0_or_without_minimum(tmp_path: Path) -> None:
     later = contract_with_fields(
         "[{name: a, logicalType: integer, logicalTypeOptions: {minimum: 0, exclusiveMinimum: true}}]"
     )
@@ -63,7 +63,7 @@ def contract_with_quality_check(metric: str, arguments: str, kind: str = "string
         ("string", "['NaN', 'Infinity', '1e999']", ["NaN", "Infinity", "1e999"], ["x"]),
     ],
 )
-def test_valid_values_are_compared_as_text(
+def test_valid_values_of_a_contract_are_compared_as_text(
     kind: str, values: str, good: list[Any], bad: list[Any], tmp_path: Path
 ) -> None:
     contract = contract_with_quality_check("invalidValues", f"{{validValues: {values}}}", kind)
@@ -72,20 +72,20 @@ def test_valid_values_are_compared_as_text(
     assert accepts_each_value(tmp_path, contract, *({"a": each} for each in bad)) == [False] * len(bad)
 
 
-def test_missing_values_are_compared_as_text(tmp_path: Path) -> None:
+def test_missing_values_of_a_contract_are_compared_as_text(tmp_path: Path) -> None:
     contract = contract_with_quality_check("missingValues", "{missingValues: ['-1', null]}", "integer")
 
     assert accepts_each_value(tmp_path, contract, {"a": 1}, {"a": -1}, {"a": None}, {}) == [True, False, False, False]
 
 
-def test_a_pattern_of_numbers_is_left_to_the_audit(tmp_path: Path) -> None:
+def test_pattern_on_a_number_is_checked_only_by_the_audit(tmp_path: Path) -> None:
     contract = contract_with_quality_check("invalidValues", "{pattern: '^[0-9]$'}", "integer")
 
     assert accepts_each_value(tmp_path, contract, {"a": 12}) == [True]
     assert [each.name for each in load_texts(tmp_path, CONTRACT, c_odcs=contract).source.contracts["t"].stored] == ["q"]
 
 
-def test_a_field_of_an_object_that_is_missing_or_null_counts_as_null(tmp_path: Path) -> None:
+def test_field_of_a_missing_or_null_object_counts_as_null(tmp_path: Path) -> None:
     check = "[{id: q, metric: nullValues, mustBe: 0}]"
     inner = f"{{name: b, logicalType: object, properties: [{{name: c, logicalType: string, quality: {check}}}]}}"
     contract = contract_with_fields(f"[{{name: a, logicalType: object, properties: [{inner}]}}]")
@@ -106,19 +106,19 @@ def test_a_field_of_an_object_that_is_missing_or_null_counts_as_null(tmp_path: P
         ("physicalType: 'decimal( 10, 2)'", "length in decimal( 10, 2) of a: physical types have no rule"),
     ],
 )
-def test_a_statement_about_a_property_without_effect_is_named(statement: str, named: str, tmp_path: Path) -> None:
+def test_reports_unchecked_contract_property_statement(statement: str, named: str, tmp_path: Path) -> None:
     (found,) = unchecked_statements(tmp_path, contract_with_fields(f"[{{name: a, logicalType: string, {statement}}}]"))
 
     assert found.startswith(named)
 
 
-def test_the_format_of_a_number_has_no_effect(tmp_path: Path) -> None:
+def test_reports_number_format_as_unchecked(tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: number, logicalTypeOptions: {format: f32}}]")
 
     assert unchecked_statements(tmp_path, contract) == ["format f32 of a: JSON has one type"]
 
 
-def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
+def test_reports_unchecked_quality_of_list_and_map_items(tmp_path: Path) -> None:
     check = "quality: [{metric: nullValues, mustBe: 0}]"
     inner = f"{{name: c, logicalType: string, {check}}}"
     item = f"{{name: i, logicalType: object, {check}, properties: [{inner}]}}"
@@ -143,7 +143,7 @@ def test_quality_inside_lists_and_maps_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", ["draft", "retired"])
-def test_a_status_and_a_second_server_have_no_effect(status: str, tmp_path: Path) -> None:
+def test_reports_contract_status_and_second_server_as_unchecked(status: str, tmp_path: Path) -> None:
     contract = contract_with_fields("[{name: a, logicalType: string}]").replace("status: active", f"status: {status}")
     contract = contract.replace("format: json}]", "format: json}, {server: dr, type: kafka, host: h, format: avro}]")
 
@@ -153,7 +153,7 @@ def test_a_status_and_a_second_server_have_no_effect(status: str, tmp_path: Path
     ]
 
 
-def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) -> None:
+def test_reports_schema_with_only_authoritative_definitions_as_unchecked(tmp_path: Path) -> None:
     head, _, _ = ORDERS.partition("schema:")
     contract = f"{head}schema:\n  - name: t\n    authoritativeDefinitions: [{{type: schema, url: 'http://h/t.avsc'}}]\n"
 
@@ -162,7 +162,7 @@ def test_a_topic_with_only_authoritative_definitions_is_named(tmp_path: Path) ->
     ]
 
 
-def test_hints_name_each_statement_without_effect_up_to_fifty(tmp_path: Path) -> None:
+def test_hints_list_at_most_fifty_unchecked_statements(tmp_path: Path) -> None:
     properties = ", ".join(f"{{name: f{i}, logicalType: string, primaryKey: true}}" for i in range(60))
 
     hints = load_texts(tmp_path, CONTRACT, c_odcs=contract_with_fields(f"[{properties}]")).hints

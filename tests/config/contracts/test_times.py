@@ -73,7 +73,7 @@ def edit_at_random(chance: Random, text: str) -> str:
     return text[:at] + chance.choice(["", "0", "9", ":", "."]) + text[at + chance.randrange(2) :]
 
 
-def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
+def test_time_formats_accept_the_same_texts_as_java(tmp_path: Path) -> None:
     chance = Random(64)
     texts = [*dict.fromkeys([*TEXTS, *(edit_at_random(chance, text) for text in TEXTS for _ in range(5))])]
     patterns = [*FORMATS, *INVALID]
@@ -92,7 +92,7 @@ def test_formats_accept_what_java_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", INVALID)
-def test_a_format_that_is_none_is_named_and_not_checked(pattern: str, tmp_path: Path) -> None:
+def test_reports_unsupported_time_format_as_unchecked(pattern: str, tmp_path: Path) -> None:
     contract = contract_with_fields(f"[{time_property('timestamp', format=pattern)}]")
 
     (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
@@ -117,7 +117,7 @@ _ZONED, _LOCAL = "2026-11-30T09:05:00.25+01:00", "2026-11-30T09:05:00"
         ("time", {"defaultTimezone": "Etc/UTC"}, ["09:05:00", "09:05:00Z"], ["09"]),
     ],
 )
-def test_a_time_has_an_offset_as_the_contract_says(
+def test_timestamp_offset_is_required_or_rejected_according_to_the_contract(
     kind: str, options: dict[str, object], good: list[str], bad: list[str], tmp_path: Path
 ) -> None:
     field = time_property(kind, **options)
@@ -125,7 +125,7 @@ def test_a_time_has_an_offset_as_the_contract_says(
     assert [*filter(rule_accepts_text(tmp_path, field), (*good, *bad))] == good
 
 
-def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None:
+def test_reports_timezone_option_that_contradicts_the_time_format(tmp_path: Path) -> None:
     contract = contract_with_fields(f"[{time_property('timestamp', format='yyyy-MM-dd HH:mm:ssX', timezone=False)}]")
 
     (statement,) = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract).source.contracts["t"].unchecked
@@ -147,7 +147,7 @@ def test_a_timezone_that_contradicts_the_format_is_named(tmp_path: Path) -> None
         ("date", "", {"format": "yyyy-MM-dd"}, []),
     ],
 )
-def test_options_of_a_time_without_effect_are_named(
+def test_reports_unchecked_time_options(
     kind: str, physical: str, options: dict[str, object], named: list[str], tmp_path: Path
 ) -> None:
     field = json.dumps({"name": "t", "logicalType": kind, "physicalType": physical, "logicalTypeOptions": options})

@@ -37,7 +37,7 @@ def disk() -> Iterator[Disk]:
     made.back.set()
 
 
-def test_hanging_work_ends_at_the_deadline_and_the_error_names_its_file(disk: Disk) -> None:
+def test_read_fails_at_the_deadline_with_the_name_of_the_hanging_file(disk: Disk) -> None:
     with pytest.raises(FileUnreadable) as raised:
         within_deadline("a", disk.read, SOON)
 
@@ -45,7 +45,7 @@ def test_hanging_work_ends_at_the_deadline_and_the_error_names_its_file(disk: Di
     assert raised.value.strerror == "its file system has not responded within 0.05 s"
 
 
-def test_hanging_work_is_not_started_twice_and_later_calls_do_not_wait(disk: Disk) -> None:
+def test_read_of_a_hanging_file_is_not_repeated_and_later_calls_fail_at_once(disk: Disk) -> None:
     for _ in range(3):
         with pytest.raises(FileUnreadable):
             within_deadline("b", disk.read, SOON)
@@ -64,7 +64,7 @@ def test_a_file_is_read_again_after_its_file_system_recovers(disk: Disk) -> None
     disk.done.acquire()
 
 
-def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
+def test_limits_the_number_of_hanging_file_reads(disk: Disk) -> None:
     for place in range(MOST_HANGING):
         with pytest.raises(FileUnreadable, match="not responded"):
             within_deadline(("d", place), disk.read, 0)
@@ -81,7 +81,7 @@ def test_the_number_of_hanging_calls_is_limited(disk: Disk) -> None:
     assert within_deadline(("d", MOST_HANGING), lambda: "free") == "free"
 
 
-def test_within_deadline_raises_the_errors_of_the_read() -> None:
+def test_within_deadline_propagates_exceptions_of_the_read() -> None:
     def raise_timeout() -> None:
         raise TimeoutError("raised by the work itself")
 
@@ -89,7 +89,7 @@ def test_within_deadline_raises_the_errors_of_the_read() -> None:
         within_deadline("e", raise_timeout, LONG)
 
 
-def test_a_thread_that_hangs_does_not_keep_a_process_from_ending(disk: Disk) -> None:
+def test_hanging_file_threads_are_daemon_threads(disk: Disk) -> None:
     with pytest.raises(FileUnreadable):
         within_deadline("f", disk.read, SOON)
 

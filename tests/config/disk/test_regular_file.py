@@ -61,7 +61,7 @@ def test_a_file_above_the_size_limit_is_not_read_further(tmp_path: Path) -> None
     assert read_file(path, 3 * KIB) == bytes(3 * KIB + 1)
 
 
-def test_a_file_that_is_replaced_is_read_as_one_or_the_other(tmp_path: Path) -> None:
+def test_file_replaced_during_a_read_is_never_read_as_a_mixture(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [letter * (3 << 20) for letter in (b"a", b"b")]
     path.write_bytes(contents[0])
@@ -84,7 +84,7 @@ def test_a_file_that_is_replaced_is_read_as_one_or_the_other(tmp_path: Path) -> 
     assert found <= set(contents)
 
 
-def test_a_folder_behind_a_changed_link_is_read_again(tmp_path: Path) -> None:
+def test_password_is_read_again_after_its_folder_link_changes(tmp_path: Path) -> None:
     for name in ("..1", "..2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "password").write_text(name)
@@ -99,7 +99,7 @@ def test_a_folder_behind_a_changed_link_is_read_again(tmp_path: Path) -> None:
     assert password.get() == "..2"
 
 
-def test_a_password_that_is_a_fifo_is_named_with_its_key(tmp_path: Path) -> None:
+def test_rejects_password_file_that_is_a_fifo_with_its_key(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "password")
 
     with pytest.raises(PasswordUnreadable) as raised:
@@ -110,7 +110,7 @@ def test_a_password_that_is_a_fifo_is_named_with_its_key(tmp_path: Path) -> None
     )
 
 
-def test_a_file_of_topics_that_is_a_fifo_is_a_problem_of_that_file(tmp_path: Path) -> None:
+def test_rejects_topic_file_that_is_a_fifo(tmp_path: Path) -> None:
     from sluicegate.config.loading import ConfigError, load_file  # noqa: PLC0415
 
     os.mkfifo(tmp_path / "team.yaml")

@@ -28,7 +28,7 @@ def problems_of_texts(folder: Path, text: str, **files: str) -> list[str]:
     return [str(problem).replace(str(folder), "F") for problem in caught.value.problems]
 
 
-def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None:
+def test_delegated_exemptions_and_quotas_apply_only_to_topics_in_scope(tmp_path: Path) -> None:
     loaded = load_texts(
         tmp_path,
         ALLOWED + "exempt: [{client_id: ops}]\nquotas: [{name: q, topic: audit, bytes_per_second: 5}]\n",
@@ -88,7 +88,9 @@ def test_keys_within_the_scope_apply_to_its_topics_alone(tmp_path: Path) -> None
         ("requests: []", "requests: only topics and owner are allowed in a file of topic_files; move other keys to "),
     ],
 )
-def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path, content: str, problem: str) -> None:
+def test_rejects_delegated_entry_outside_its_scope_with_file_and_line(
+    tmp_path: Path, content: str, problem: str
+) -> None:
     own = "quotas: [{name: own, client_id: a, connections: 1}]\n"
 
     found = problems_of_texts(tmp_path, ALLOWED + own, pay=content)
@@ -120,13 +122,15 @@ def test_an_entry_beyond_the_scope_is_an_error_with_file_and_line(tmp_path: Path
         ),
     ],
 )
-def test_a_list_that_an_item_does_not_allow_is_an_error(tmp_path: Path, items: str, problem: str) -> None:
+def test_rejects_exempt_list_in_a_topic_file_that_is_not_allowed_to_have_one(
+    tmp_path: Path, items: str, problem: str
+) -> None:
     found = problems_of_texts(tmp_path, f"topic_files: {items}\n", pay="exempt: [{client_id: a, topics: ledger}]")
 
     assert any(each.startswith(problem) for each in found), found
 
 
-def test_a_team_quota_that_an_operator_quota_precedes_is_a_warning(tmp_path: Path) -> None:
+def test_warns_of_team_quota_that_an_operator_quota_overrides(tmp_path: Path) -> None:
     own = "quotas: [{name: all, topic: '*', bytes_per_second: 9}]\n"
 
     (warning,) = load_texts(
@@ -145,7 +149,9 @@ NAMES = st.text("abx.", min_size=1, max_size=6).filter(lambda name: name.strip("
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns=st.lists(PATTERNS, min_size=1, max_size=3), names=st.lists(NAMES, min_size=1, max_size=8))
-def test_no_team_exempts_a_client_on_a_topic_of_another(tmp_path: Path, patterns: list[str], names: list[str]) -> None:
+def test_team_exemptions_and_quotas_never_match_topics_outside_their_scope(
+    tmp_path: Path, patterns: list[str], names: list[str]
+) -> None:
     """For any patterns, either loading fails, or the exemptions and quotas match only topics of the scope."""
     listed = ", ".join(f"'{pattern}'" for pattern in patterns)
     quotas = ", ".join(f"{{name: q{i}, topic: '{each}', bytes_per_second: 1}}" for i, each in enumerate(patterns))

@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Folder:
     return folder
 
 
-def test_a_vanished_file_keeps_its_entries_at_their_place_until_it_is_back(folder: Folder) -> None:
+def test_entries_of_a_missing_topic_file_stay_in_order_until_it_returns(folder: Folder) -> None:
     folder.remove("a.yaml")
     for _ in range(2):  # also after the next reload
         assert folder.read() == ["payments*", "ledger", "orders"]
@@ -61,7 +61,7 @@ def test_a_vanished_file_keeps_its_entries_at_their_place_until_it_is_back(folde
     assert folder.missing == {}
 
 
-def test_an_error_in_a_kept_file_names_its_line(folder: Folder) -> None:
+def test_error_in_a_missing_topic_file_reports_its_line(folder: Folder) -> None:
     folder.remove("a.yaml")
     folder.read()
     folder.main.write_text(SMALLEST + "topic_files: [{path: policies/*.yaml, topics: [orders, ledger]}]\n")
@@ -70,14 +70,14 @@ def test_an_error_in_a_kept_file_names_its_line(folder: Folder) -> None:
         folder.read()
 
 
-def test_a_vanished_file_is_not_a_change_of_its_own_after_it_was_read(folder: Folder) -> None:
+def test_missing_topic_file_counts_as_a_change_only_until_the_next_read(folder: Folder) -> None:
     folder.remove("a.yaml")
     assert [folder.file.has_changed() for _ in range(2)] == [False, True]
     folder.read()
     assert [folder.file.has_changed() for _ in range(3)] == [False, False, False]
 
 
-def test_a_file_without_topics_removes_its_policies_at_once(folder: Folder) -> None:
+def test_emptied_topic_file_removes_its_policies_at_once(folder: Folder) -> None:
     for content in ("topics: []", "topics:", ""):
         folder.write("a.yaml", content)
         assert folder.read() == ["orders"]
@@ -87,14 +87,14 @@ def test_a_file_without_topics_removes_its_policies_at_once(folder: Folder) -> N
     assert (folder.read(), folder.missing) == (["orders"], {})
 
 
-def test_a_renamed_file_has_no_effect(folder: Folder) -> None:
+def test_renamed_topic_file_keeps_its_entries(folder: Folder) -> None:
     (folder.policies / "a.yaml").rename(folder.policies / "z.yaml")
 
     assert folder.read() == ["orders", "payments*", "ledger"]
     assert folder.missing == {}
 
 
-def test_only_entries_that_no_other_file_has_are_kept(folder: Folder) -> None:
+def test_keeps_only_entries_of_a_missing_file_that_no_other_file_defines(folder: Folder) -> None:
     folder.remove("a.yaml")
     folder.write("b.yaml", "topics: [{match: orders}, {match: ledger, mode: observe}]")
     for _ in range(2):
@@ -106,28 +106,28 @@ def test_only_entries_that_no_other_file_has_are_kept(folder: Folder) -> None:
     assert folder.missing == {}
 
 
-def test_a_broad_pattern_of_another_team_does_not_replace_a_vanished_file(folder: Folder) -> None:
+def test_broad_pattern_of_another_team_does_not_replace_a_missing_topic_file(folder: Folder) -> None:
     folder.remove("a.yaml")
     folder.write("b.yaml", "topics: [{match: '*', checks: none}]")
 
     assert folder.read() == ["payments*", "ledger", "*"]
 
 
-def test_a_folder_that_vanishes_keeps_all_its_policies(folder: Folder) -> None:
+def test_missing_policy_folder_keeps_all_its_policies(folder: Folder) -> None:
     shutil.rmtree(folder.policies)
 
     assert folder.read() == ["payments*", "ledger", "orders"]
     assert folder.missing == {"a.yaml": ["payments*", "ledger"], "b.yaml": ["orders"]}
 
 
-def test_files_that_the_configuration_no_longer_names_are_removed(folder: Folder) -> None:
+def test_drops_entries_of_files_that_the_configuration_no_longer_includes(folder: Folder) -> None:
     folder.remove("a.yaml")
     folder.main.write_text(SMALLEST + "topic_files: policies/b*.yaml\n")
 
     assert (folder.read(), folder.missing) == (["orders"], {})
 
 
-def test_a_file_by_name_is_kept_and_one_that_never_was_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_named_topic_file_is_an_error_only_if_it_was_never_read(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "topic_files: [policies/a.yaml]\n")
     folder.write("a.yaml", "topics: [{match: payments}]")
     folder.read()
@@ -140,7 +140,7 @@ def test_a_file_by_name_is_kept_and_one_that_never_was_there_is_an_error(tmp_pat
         folder.read()
 
 
-def test_a_link_with_a_missing_target_counts_as_vanished(folder: Folder) -> None:
+def test_broken_link_counts_as_a_missing_topic_file(folder: Folder) -> None:
     """When keys are removed, kubelet removes the folder first and the links to its files later."""
     (folder.policies / "a.yaml").rename(folder.policies.parent / "target")
     (folder.policies / "a.yaml").symlink_to("../target")
@@ -151,7 +151,7 @@ def test_a_link_with_a_missing_target_counts_as_vanished(folder: Folder) -> None
     assert folder.missing == {"a.yaml": ["payments*", "ledger"]}
 
 
-def test_an_exchanged_folder_of_links_misses_only_the_file_that_is_gone(tmp_path: Path) -> None:
+def test_replaced_link_folder_reports_only_the_removed_topic_file_as_missing(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "topic_files: policies/*.yaml\n")
     for name, match in (("..1", "old"), ("..2", "new")):
         (folder.policies / name).mkdir()
@@ -169,7 +169,7 @@ def test_an_exchanged_folder_of_links_misses_only_the_file_that_is_gone(tmp_path
     assert (folder.read(), folder.missing) == (["gone", "new"], {"gone.yaml": ["gone"]})
 
 
-def test_exemptions_and_quotas_of_a_vanished_file_are_kept_and_may_move(tmp_path: Path) -> None:
+def test_exemptions_and_quotas_of_a_missing_file_stay_until_another_file_has_them(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "topic_files: [{path: policies/*.yaml, topics: 't*', allow: [exempt, quotas]}]\n")
     lists = "exempt: [{client_id: mirror, topics: 't*'}]\nquotas: [{name: q, topic: 't*', bytes_per_second: 5}]\n"
     folder.write("a.yaml", f"topics: [{{match: t1}}]\n{lists}")
@@ -184,13 +184,13 @@ def test_exemptions_and_quotas_of_a_vanished_file_are_kept_and_may_move(tmp_path
     assert (len(folder.loaded.config.exempt), len(folder.loaded.config.quotas)) == (1, 1)
 
 
-def test_the_configuration_in_the_same_folder_is_never_taken_for_a_vanished_file(tmp_path: Path) -> None:
+def test_configuration_file_is_never_reported_as_a_missing_topic_file(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "topic_files: '*.yaml'\ntopics: [{match: own}]\n")
     assert (folder.read(), folder.missing) == (["own"], {})
     assert (folder.read(), folder.missing) == (["own"], {})
 
 
-def test_a_vanished_contract_keeps_its_rules_until_another_file_has_them(tmp_path: Path) -> None:
+def test_missing_contract_keeps_its_rules_until_another_file_has_them(tmp_path: Path) -> None:
     folder = Folder(tmp_path, "contracts: policies/*.odcs.yaml\n")
     folder.write("orders.odcs.yaml", ORDERS)
     topics = folder.read()

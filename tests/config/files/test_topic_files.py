@@ -66,11 +66,11 @@ def test_topic_files_are_read_in_the_order_of_their_patterns_each_once(main: Pat
     assert [topic.match for topic in loaded.config.topics] == ["z", "a"]
 
 
-def test_a_topic_files_pattern_does_not_include_the_configuration_itself(main: Path) -> None:
+def test_topic_file_wildcard_excludes_the_main_configuration_file(main: Path) -> None:
     assert load_files(main, "topic_files: '*.yaml'\ntopics: [{match: own}]\n").config.topics[0].match == "own"
 
 
-def test_an_error_names_file_key_and_line(main: Path) -> None:
+def test_topic_file_error_reports_file_key_and_line(main: Path) -> None:
     assert problems_of_file(
         main,
         "topic_files: policies/*.yaml\ntopics: [{match: own}, {match: own2}]\n",
@@ -84,7 +84,7 @@ def test_an_error_names_file_key_and_line(main: Path) -> None:
     ]
 
 
-def test_topic_files_with_other_keys_or_invalid_yaml_are_errors(main: Path) -> None:
+def test_rejects_topic_file_with_unsupported_key_or_invalid_yaml(main: Path) -> None:
     assert problems_of_file(
         main,
         "topic_files: [policies/*.yaml, policies/missing.yaml]\n",
@@ -100,7 +100,7 @@ def test_topic_files_with_other_keys_or_invalid_yaml_are_errors(main: Path) -> N
     ]
 
 
-def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Path) -> None:
+def test_warns_of_pattern_covered_by_another_topic_file_with_both_locations(main: Path) -> None:
     (warning,) = load_files(
         main,
         "topic_files: policies/*.yaml\n",
@@ -113,13 +113,13 @@ def test_a_pattern_covered_by_another_file_is_reported_with_both_places(main: Pa
     assert f"{folder}/a.yaml:2)" in warning
 
 
-def test_a_topic_files_pattern_without_a_match_is_a_warning(main: Path) -> None:
+def test_warns_of_topic_file_pattern_without_a_match(main: Path) -> None:
     (warning,) = load_files(main, "topic_files: policies/*.yml\n").warnings
 
     assert warning == f"{main}:3: topic_files {main.parent}/policies/*.yml matches no file"
 
 
-def test_an_empty_file_has_no_topics(main: Path) -> None:
+def test_empty_topic_file_has_no_topics(main: Path) -> None:
     assert load_files(main, "topic_files: policies/*.yaml\n", a="", b="topics:\n").config.topics == ()
 
 
@@ -132,7 +132,7 @@ def test_topic_files_above_16_mib_are_rejected(main: Path) -> None:
     )
 
 
-def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> None:
+def test_rejects_too_many_topic_files_with_their_count(main: Path) -> None:
     for i in range(1100):
         (main.parent / "policies" / f"{i}.yaml").touch()
 
@@ -143,7 +143,7 @@ def test_a_folder_of_too_many_files_is_named_with_their_count(main: Path) -> Non
     )
 
 
-def test_variables_of_the_environment_name_the_configurations_own_entries(main: Path) -> None:
+def test_environment_topic_index_refers_to_entries_of_the_main_file(main: Path) -> None:
     main.write_text(SMALLEST + "topics: [{match: own}]\n")
     (main.parent / "policies" / "a.yaml").write_text("topics: [{match: a}]")
 
@@ -157,7 +157,7 @@ def test_variables_of_the_environment_name_the_configurations_own_entries(main: 
 SCOPED = 'topic_files: [{path: "policies/pay*.yaml", topics: ["payments.*", ledger]}, policies/other.yaml]\n'
 
 
-def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_may_name_any_topic(main: Path) -> None:
+def test_accepts_entries_within_their_file_scope_and_any_topic_without_a_scope(main: Path) -> None:
     loaded = load_files(
         main,
         SCOPED,
@@ -169,7 +169,7 @@ def test_entries_within_the_scope_of_their_file_apply_and_files_without_a_scope_
     assert not loaded.warnings
 
 
-def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_write(main: Path) -> None:
+def test_rejects_topic_entry_outside_its_file_scope_with_a_correction(main: Path) -> None:
     scope = "the scope of this file, payments.*, ledger (F/sluicegate.yaml:3)"
     instead = 'write match: "payments.*", or a part of it'
     assert problems_of_file(
@@ -188,7 +188,7 @@ def test_an_entry_beyond_the_scope_of_its_file_is_an_error_with_the_line_to_writ
     ]
 
 
-def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
+def test_topic_file_must_satisfy_all_scopes_that_match_it(main: Path) -> None:
     (problem,) = problems_of_file(
         main,
         "topic_files: [policies/*.yaml, {path: policies/pay.yaml, topics: payments.*}]\n",
@@ -211,13 +211,13 @@ def test_the_scopes_of_all_items_that_match_a_file_apply(main: Path) -> None:
         ("{topics: a}", "topic_files[0].path: this key is required"),
     ],
 )
-def test_an_invalid_scope_of_a_topic_file_is_an_error(main: Path, item: str, problem: str) -> None:
+def test_rejects_invalid_scope_of_a_topic_file(main: Path, item: str, problem: str) -> None:
     found = problems_of_file(main, f"topic_files: [{item}]\n", pay="topics: [{match: a}]")
 
     assert any(f": {problem}" in each for each in found), found
 
 
-def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
+def test_topic_file_wildcard_excludes_test_case_files(main: Path) -> None:
     cases = {"a.test": "cases: []", "a": "topics: [{match: a}]"}
 
     assert [topic.match for topic in load_files(main, "topic_files: policies/*.yaml\n", **cases).config.topics] == ["a"]
@@ -225,7 +225,7 @@ def test_wildcards_leave_out_files_of_test_cases(main: Path) -> None:
     assert "only topics and owner are allowed" in problem
 
 
-def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: Path) -> None:
+def test_owner_precedence_is_entry_then_file_then_configuration_item(main: Path) -> None:
     loaded = load_files(
         main,
         "defaults: {owner: {team: platform}}\n"
@@ -256,7 +256,7 @@ def test_the_owner_is_that_of_the_entry_then_of_its_file_then_of_the_item(main: 
     ]
 
 
-def test_a_mistake_in_the_owner_of_a_file_names_its_line(main: Path) -> None:
+def test_owner_error_in_a_topic_file_reports_its_line(main: Path) -> None:
     assert problems_of_file(
         main, "topic_files: policies/*.yaml\n", a="topics: [{match: a}]\nowner: {name: a}\n", b="owner: {contact: b}\n"
     ) == [

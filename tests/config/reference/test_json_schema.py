@@ -53,7 +53,7 @@ def test_generated_schemas_are_valid_json_schemas() -> None:
 
 
 @pytest.mark.parametrize("text", example_configurations())
-def test_every_example_is_accepted(text: str) -> None:
+def test_json_schema_accepts_every_documented_example(text: str) -> None:
     data = parse_as_editor(text)
     parts = {"upstream": {"bootstrap": "h:1"}, "listen": {"bootstrap": "h:1"}}
     if set(data) <= {"topics", "owner"}:
@@ -62,7 +62,7 @@ def test_every_example_is_accepted(text: str) -> None:
     assert [error.message for error in WHOLE.iter_errors(parts | data)] == []
 
 
-def test_the_documentation_has_examples() -> None:
+def test_documentation_contains_example_configurations() -> None:
     assert len(example_configurations()) > 5
 
 
@@ -110,14 +110,14 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_the_schema_accepts_valid_files(text: str) -> None:
+def test_json_schema_accepts_valid_configurations(text: str) -> None:
     load(read_yaml(SMALLEST + existing_parts(text), "c.yaml"), {})
 
     assert [error.message for error in WHOLE.iter_errors(parse_as_editor(SMALLEST + text))] == []
 
 
 @pytest.mark.parametrize("text", REJECTED)
-def test_the_schema_rejects_invalid_files(text: str) -> None:
+def test_json_schema_rejects_invalid_configurations(text: str) -> None:
     with pytest.raises(ConfigError):
         load(read_yaml(SMALLEST + text, "c.yaml"), {})
 
@@ -130,18 +130,18 @@ def existing_parts(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["listen: {bootstrap: 'h:1'}", SMALLEST.replace("bootstrap: [", "x: [")])
-def test_the_schema_reports_missing_keys(text: str) -> None:
+def test_json_schema_rejects_missing_required_keys(text: str) -> None:
     assert not WHOLE.is_valid(parse_as_editor(text))
 
 
-def test_files_of_topics_have_a_schema_of_their_own() -> None:
+def test_topic_files_have_a_separate_json_schema() -> None:
     assert TOPICS.is_valid({"topics": [{"match": "a"}]})
     assert TOPICS.is_valid({})
     assert not TOPICS.is_valid({"limits": {}})
     assert not TOPICS.is_valid({"topics": [{"mode": "observe"}]})
 
 
-def test_every_key_is_described_as_in_the_reference_without_links() -> None:
+def test_json_schema_descriptions_equal_the_reference_without_links() -> None:
     described = set()
 
     def check_descriptions(schema: Any) -> None:

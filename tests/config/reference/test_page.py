@@ -26,7 +26,7 @@ def keys_without_description(model: type) -> list[str]:
     ]
 
 
-def test_every_key_is_described() -> None:
+def test_every_configuration_key_has_a_description() -> None:
     missing = [words for each in sections() for words in keys_without_description(each.model)]
 
     assert not missing, "\n".join(missing)
@@ -38,7 +38,7 @@ class _Half:
     forgotten: str = "a"
 
 
-def test_a_configuration_key_without_description_is_found() -> None:
+def test_keys_without_description_detects_an_undescribed_key() -> None:
     assert [words.partition(" has no")[0].rpartition(" ")[2] for words in keys_without_description(_Half)] == [
         "_Half.forgotten"
     ]

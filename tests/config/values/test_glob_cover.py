@@ -40,7 +40,7 @@ def names_matched_by_re2(pattern: str) -> set[str]:
 @example("/a-|a\\./", ["a-*"])
 @example("/aa?/", ["aa*"])
 @example("/(?i)a.*/", ["a*"])
-def test_a_pattern_within_a_scope_matches_no_other_topic(pattern: str, scope: list[str]) -> None:
+def test_pattern_within_a_scope_matches_no_topic_outside_the_scope(pattern: str, scope: list[str]) -> None:
     try:
         inside = set().union(*map(names_matched_by_re2, scope))
         names = names_matched_by_re2(pattern)
@@ -72,7 +72,7 @@ def test_a_pattern_within_a_scope_matches_no_other_topic(pattern: str, scope: li
         ("/.*/", "*"),
     ],
 )
-def test_a_part_of_a_scope_is_within_it(scope: str, pattern: str) -> None:
+def test_is_within_accepts_part_of_a_scope(scope: str, pattern: str) -> None:
     assert is_within(pattern, ["orders", scope])
 
 

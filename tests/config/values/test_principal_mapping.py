@@ -57,7 +57,7 @@ def random_mapping_rules(count: int) -> list[str]:
     return rules
 
 
-def test_known_and_generated_rules_map_as_kafkas_own_mapper_does() -> None:
+def test_principal_mapping_equals_that_of_kafka() -> None:
     cases = [(rules, subject) for rules in (*KNOWN, *random_mapping_rules(600)) for subject in SUBJECTS]
     lines = "".join("\t".join(b64encode(each.encode()).decode() for each in case) + "\n" for case in cases)
     program = java_command(kafka_folder(KAFKA_NEW), str(ROOT / "tests/oracle/PrincipalMapper.java"))
@@ -93,11 +93,11 @@ def test_known_and_generated_rules_map_as_kafkas_own_mapper_does() -> None:
         ("RULE:a/b/," * 2000, "write at most 10000"),
     ],
 )
-def test_rules_that_cannot_be_followed_are_errors(rules: str, words: str) -> None:
+def test_rejects_unsupported_principal_mapping_rules(rules: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         PrincipalMapping(rules)
 
 
-def test_a_subject_of_any_length_takes_linear_time_or_matches_no_rule() -> None:
+def test_principal_mapping_takes_linear_time_and_ignores_overlong_subjects() -> None:
     assert PrincipalMapping("RULE:(a*)*(a*)*b/x/,DEFAULT").name_of("a" * 8000) == "a" * 8000
     assert PrincipalMapping("DEFAULT").name_of("a" * 9000) is None

@@ -114,5 +114,5 @@ def test_list_items_from_the_environment_keep_their_order() -> None:
         (2**63 - 1, "106751991167 d 7 h"),
     ],
 )
-def test_a_duration_is_shown_in_its_two_largest_units(milliseconds: int, text: str) -> None:
+def test_duration_is_formatted_in_its_two_largest_units(milliseconds: int, text: str) -> None:
     assert duration_text(milliseconds) == text

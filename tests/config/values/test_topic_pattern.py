@@ -57,7 +57,7 @@ def test_globs_match_like_fnmatch(glob: str, names: list[str]) -> None:
         ("", "empty pattern", ""),
     ],
 )
-def test_an_unsupported_pattern_is_an_error_with_advice(pattern: str, reason: str, advice: str) -> None:
+def test_rejects_unsupported_topic_pattern_with_advice(pattern: str, reason: str, advice: str) -> None:
     with pytest.raises(ValueError) as raised:
         regular_expression_of(pattern)
 

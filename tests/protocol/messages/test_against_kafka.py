@@ -50,7 +50,7 @@ def release_of(name: str, version: int) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("release", [KAFKA_NEWEST, KAFKA_OLD])
-def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -> None:
+def test_messages_round_trip_through_kafka_in_each_version(release: str) -> None:
     cases = [
         (name, schema, version, RandomMessage(release, name, version, seed))
         for name, schema in message_schemas()
@@ -75,7 +75,7 @@ def test_kafka_reads_what_we_write_and_we_read_what_kafka_writes(release: str) -
         )
 
 
-def test_every_module_with_messages_is_compared() -> None:
+def test_every_message_schema_module_is_compared_with_kafka() -> None:
     compared = [schema for _, schema in message_schemas()]
 
     for found in iter_modules(messages.__path__, f"{messages.__name__}."):
@@ -83,7 +83,7 @@ def test_every_module_with_messages_is_compared() -> None:
         assert all(any(each is schema for schema in compared) for each in own), f"add {found.name} to MODULES"
 
 
-def test_every_version_of_a_schema_is_in_a_kafka_release() -> None:
+def test_every_schema_version_exists_in_a_kafka_release() -> None:
     for name, schema in message_schemas():
         for version in schema.versions:
             release = release_of(name, version)

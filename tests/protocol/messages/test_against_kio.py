@@ -37,7 +37,7 @@ def kio_type(name: str, version: int) -> Any:
 @pytest.mark.parametrize(
     ("name", "schema"), message_schemas(), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_kio_reads_and_writes_the_same_bytes(name: str, schema: MessageSchema) -> None:
+def test_messages_equal_those_that_kio_reads_and_writes(name: str, schema: MessageSchema) -> None:
     compared = 0
     for version in schema.versions:
         if release_of(name, version) == KAFKA_OLD:

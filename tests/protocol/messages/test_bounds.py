@@ -22,7 +22,7 @@ from tests.wire.unparsed_messages import API_VERSIONS_REQUEST
 
 
 @pytest.mark.parametrize("digits", [100, 10_000, 400_000])
-def test_a_varint_without_an_end_is_malformed(digits: int) -> None:
+def test_rejects_unterminated_varint_in_bounded_time(digits: int) -> None:
     with pytest.raises(MalformedMessage, match="five bytes"):
         API_VERSIONS_REQUEST.parse(b"\xff" * digits, 3)
     short, long = b"\xff" * 100, b"\xff" * 400_000  # only the bytes that are copied
@@ -31,13 +31,13 @@ def test_a_varint_without_an_end_is_malformed(digits: int) -> None:
     )
 
 
-def test_a_count_is_compared_with_the_remaining_bytes_first() -> None:
+def test_rejects_array_count_that_exceeds_the_remaining_bytes() -> None:
     topics = unsigned_varint(1_000_001) + bytes(1_000_000)  # a topic takes at least 26 bytes
     with pytest.raises(MalformedMessage, match="1000000 elements, but only 1000000 bytes are left"):
         METADATA_RESPONSE.parse(bytes(4) + b"\x01\x00" + bytes(4) + topics, 12)
 
 
-def test_the_elements_of_a_message_are_limited() -> None:
+def test_rejects_message_with_too_many_elements() -> None:
     topics = [{"name": "t", "partition_data": [{"index": 0, "records": None}] * 9} for _ in range(10)]
     body = PRODUCE_REQUEST.build({"acks": 1, "timeout_ms": 1, "topic_data": topics, "transactional_id": None}, 9)
 
@@ -56,13 +56,13 @@ def test_tagged_fields_and_their_contents_count_as_elements() -> None:
         API_VERSIONS_RESPONSE.parse(body, 3, max_elements=6)
 
 
-def test_two_million_tagged_fields_are_rejected_by_their_number() -> None:
+def test_rejects_two_million_tagged_fields_by_their_count() -> None:
     flood = b"\x02a\x02b" + unsigned_varint(2_000_000) + bytes(4_000_000)
     with pytest.raises(MalformedMessage, match=f"2000000 more elements than the {DEFAULT_MAX_ELEMENTS}"):
         API_VERSIONS_REQUEST.parse(flood, 3)
 
 
-def test_bytes_after_the_end_of_a_tagged_field_are_malformed() -> None:
+def test_rejects_surplus_bytes_in_a_tagged_field() -> None:
     epoch = b"\x01" + bytes([9]) + bytes(8) + b"?"
     with pytest.raises(MalformedMessage, match="1 bytes after a tagged field"):
         API_VERSIONS_RESPONSE.parse(b"\0\0\x01" + bytes(4) + b"\x01" + epoch, 3)
@@ -82,7 +82,7 @@ def test_bytes_after_the_end_of_a_tagged_field_are_malformed() -> None:
         (FETCH_RESPONSE, 12, bytes(10) + b"\xff\xff\xff\xff\x0f"),
     ],
 )
-def test_a_count_or_length_beyond_the_message_is_malformed(schema: MessageSchema, version: int, body: bytes) -> None:
+def test_rejects_count_or_length_beyond_the_message_end(schema: MessageSchema, version: int, body: bytes) -> None:
     with pytest.raises(MalformedMessage):
         schema.parse(body, version)
 
@@ -96,7 +96,7 @@ def every_version() -> Iterator[tuple[str, MessageSchema, int]]:
 @pytest.mark.parametrize(
     ("name", "schema", "version"), list(every_version()), ids=lambda v: str(v) if isinstance(v, str | int) else ""
 )
-def test_mutated_messages_are_read_or_malformed(name: str, schema: MessageSchema, version: int) -> None:
+def test_mutated_messages_are_parsed_or_rejected_as_malformed(name: str, schema: MessageSchema, version: int) -> None:
     chance = random.Random(f"{name} {version}")
     for seed in range(4):
         message = RandomMessage(release_of(name, version), name, version, seed).ours

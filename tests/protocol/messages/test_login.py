@@ -52,14 +52,14 @@ def begin_login(login: PasswordLogin | TokenLogin) -> tuple[LoginExchange, bytes
     return exchange, auth_bytes_of(exchange.after(handshake_response(login.mechanism)))
 
 
-def test_plain_sends_name_and_password_at_once() -> None:
+def test_sasl_plain_sends_name_and_password_in_the_first_message() -> None:
     exchange, message = begin_login(PasswordLogin("PLAIN", "tim", "tanstaaftanstaaf"))  # RFC 4616, 4
 
     assert message == b"\0tim\0tanstaaftanstaaf"
     assert exchange.after(authenticate_response()) is None
 
 
-def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scram_messages_equal_the_rfc_7677_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scramp, "ScramClient", partial(scramp.ScramClient, c_nonce="rOprNGfwEbeRWgbNEkqO"))
     nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
     exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
@@ -73,7 +73,7 @@ def test_scram_sends_the_messages_of_the_rfc_7677_example(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) -> None:
+def test_scram_rejects_server_with_invalid_signature(mechanism: str) -> None:
     exchange, message = begin_login(PasswordLogin(mechanism, "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
     salt = base64.b64encode(bytes(16)).decode()
@@ -84,7 +84,7 @@ def test_a_server_that_does_not_know_the_password_is_rejected(mechanism: str) ->
         exchange.after(authenticate_response(f"v={forged}".encode()))
 
 
-def test_too_many_hashes_are_not_computed() -> None:
+def test_scram_rejects_excessive_iteration_count() -> None:
     exchange, message = begin_login(PasswordLogin("SCRAM-SHA-256", "user", "pencil"))
     nonce = message.decode().rpartition("r=")[2] + "more"
 
@@ -92,7 +92,7 @@ def test_too_many_hashes_are_not_computed() -> None:
         exchange.after(authenticate_response(f"r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=5000000".encode()))
 
 
-def test_a_token_is_sent_with_extensions() -> None:
+def test_oauthbearer_token_is_sent_with_extensions() -> None:
     exchange, message = begin_login(TokenLogin("vF9dft4qmT", (("host", "a"), ("port", "1"))))  # as RFC 7628, 4.1
 
     assert message == b"n,,\x01auth=Bearer vF9dft4qmT\x01host=a\x01port=1\x01\x01"
@@ -104,7 +104,7 @@ def test_a_token_is_sent_with_extensions() -> None:
     [authenticate_response(code=58, message="Authentication failed"), authenticate_response()],
     ids=["Kafka", "a broker that ends quietly"],
 )
-def test_the_reason_of_a_rejected_token_is_reported(end: bytes) -> None:
+def test_oauthbearer_rejection_reports_the_brokers_reason(end: bytes) -> None:
     """RFC 7628, 3.2.3: the client sends a lone separator after the reason."""
     exchange, _ = begin_login(TokenLogin("planted"))
 
@@ -141,7 +141,7 @@ def test_a_broker_without_sasl_is_reported_as_offering_no_login() -> None:
 @pytest.mark.parametrize(
     ("message", "words"), [("x" * 5000, "x" * 300), ("a\nb\x1b[31m", "a?b?[31m"), (None, "no reason")]
 )
-def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: str) -> None:
+def test_login_error_contains_shortened_printable_broker_message(message: str | None, words: str) -> None:
     exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "planted"))
 
     with pytest.raises(SaslAuthenticationFailed) as raised:
@@ -152,14 +152,14 @@ def test_a_brokers_text_is_shortened_and_printable(message: str | None, words: s
 
 
 @pytest.mark.parametrize("response", [b"", b"\0", b"\0\0\xff"])
-def test_half_a_response_is_malformed(response: bytes) -> None:
+def test_rejects_truncated_sasl_response(response: bytes) -> None:
     exchange, _ = begin_login(PasswordLogin("PLAIN", "u", "p"))
 
     with pytest.raises(MalformedMessage, match="SaslAuthenticate"):
         exchange.after(response)
 
 
-def test_no_secret_is_shown() -> None:
+def test_repr_of_login_does_not_reveal_secrets() -> None:
     held = [PasswordLogin("PLAIN", "u", "planted"), TokenLogin("planted")]
 
     assert "planted" not in repr(held)

@@ -35,7 +35,7 @@ def payload_of(records: list[Rec]) -> bytes:
 
 
 @given(RECORDS, st.integers(0, 2**62))
-def test_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
+def test_read_columns_equal_the_written_records(records: list[Rec], base_offset: int) -> None:
     found = ReadColumns(payload_of(records), len(records), records[0].timestamp, base_offset)
 
     assert found.read == len(records)
@@ -49,7 +49,7 @@ def test_columns_equal_the_written_records(records: list[Rec], base_offset: int)
 
 
 @given(RECORDS, st.data())
-def test_a_cut_payload_is_reported_at_its_position(records: list[Rec], data: st.DataObject) -> None:
+def test_truncated_payload_yields_the_complete_records_before_the_cut(records: list[Rec], data: st.DataObject) -> None:
     whole = payload_of(records)
     size = data.draw(st.integers(0, len(whole) - 1))
 
@@ -81,7 +81,9 @@ def test_byte_columns_concatenate_their_values(pieces: list[bytes | None], fille
 
 
 @given(HEADERS, st.data())
-def test_truncated_headers_are_not_read(headers: list[tuple[bytes, bytes | None]], data: st.DataObject) -> None:
+def test_read_headers_returns_none_for_truncated_headers(
+    headers: list[tuple[bytes, bytes | None]], data: st.DataObject
+) -> None:
     rec = Rec(0, b"", b"", tuple(headers))
     found = ReadColumns(payload_of([rec]), 1, 0)
     start, size = found.rows[6][0], found.rows[7][0]
@@ -96,7 +98,7 @@ HEADERS = st.lists(st.tuples(st.binary(max_size=5), BYTES), max_size=3)
 
 
 @given(st.lists(st.builds(Rec, TIMES, BYTES, BYTES, HEADERS), min_size=1, max_size=30))
-def test_totals_of_a_batch_equal_those_of_its_records(records: list[Rec]) -> None:
+def test_read_totals_equals_the_sums_over_the_records(records: list[Rec]) -> None:
     data = memoryview(batch(records))
     header = RecordBatch(data, 0, len(data))
 
@@ -110,7 +112,7 @@ def test_totals_of_a_batch_equal_those_of_its_records(records: list[Rec]) -> Non
 
 
 @pytest.mark.parametrize("cut", [1, 5, 12])
-def test_a_short_payload_is_read_up_to_its_end(cut: int) -> None:
+def test_read_totals_counts_only_complete_records_of_a_short_payload(cut: int) -> None:
     data = memoryview(batch([Rec(1000 + i) for i in range(5)]))
 
     found = read_totals(data, HEADER_BYTES, len(data) - cut, 5, 1000)

@@ -74,7 +74,7 @@ def size_of(data: bytes | None) -> int:
 
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("most_piece_bytes", [7, 1000, 1 << 20])
-def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
+def test_extracted_record_contents_equal_the_written_ones(codec: str, most_piece_bytes: int) -> None:
     records = random_records(most_piece_bytes)
 
     found = read(batch(records, CODECS[codec]), most_piece_bytes=most_piece_bytes)
@@ -82,7 +82,7 @@ def test_extracted_contents_equal_the_written_ones(codec: str, most_piece_bytes:
     assert found == [(r.timestamp, size_of(r.key), r.key, r.value, tuple(r.headers)) for r in records]
 
 
-def test_only_wanted_parts_are_extracted_with_their_sizes() -> None:
+def test_extracts_only_the_requested_record_parts() -> None:
     records = random_records(1)
     data = batch(records, CODECS["lz4"])
 
@@ -92,23 +92,23 @@ def test_only_wanted_parts_are_extracted_with_their_sizes() -> None:
     assert [key for _, _, key, _, _ in keys] == [r.key for r in records]
 
 
-def test_timestamps_overflow_like_javas() -> None:
+def test_record_timestamps_overflow_as_in_java() -> None:
     far = [Rec(2**63 - 1), Rec(-(2**63)), Rec(-1)]
     assert [time for time, *_ in read(batch(far))] == [2**63 - 1, -(2**63), -1]
 
 
-def test_a_part_that_spans_pieces_is_bounded() -> None:
+def test_record_part_across_pieces_is_limited_in_size() -> None:
     data = batch([Rec(NOW, b"k", bytes(50_000))], CODECS["lz4"])
     with pytest.raises(OverLimit):
         read(data, WantedParts(True, True, True, 49_999), most_piece_bytes=10_000)
 
 
-def test_a_large_value_is_not_extracted_on_the_event_loop() -> None:
+def test_extraction_of_a_large_value_on_the_event_loop_raises() -> None:
     with pytest.raises(OutOfTime):
         read(batch([Rec(NOW, b"k", bytes(70_000))]), given=budget_with_limit(64 * 1024))
 
 
-def test_headers_beyond_the_limit_are_counted_and_not_extracted() -> None:
+def test_extracts_record_headers_only_up_to_the_limit() -> None:
     (found,) = read(batch([Rec(NOW, headers=[(b"", None)] * (MOST_HEADERS + 5)), *()]))
     assert len(found[4]) == MOST_HEADERS
 

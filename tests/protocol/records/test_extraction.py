@@ -38,7 +38,7 @@ def extract(
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(records=RECORDS, places=st.sets(st.integers(0, 9)))
-def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
+def test_extracts_the_selected_records_unchanged(codec: str, records: list[Rec], places: set[int]) -> None:
     found = extract(batch(records, CODECS[codec]), lambda index, _time, _key: "why" if index in places else None)
 
     assert found is not None
@@ -48,7 +48,7 @@ def test_wanted_records_are_extracted_unchanged(codec: str, records: list[Rec], 
 
 
 @given(records=RECORDS)
-def test_extraction_passes_each_records_time_and_key_size(records: list[Rec]) -> None:
+def test_extraction_filter_gets_timestamp_and_key_size_of_each_record(records: list[Rec]) -> None:
     seen: list[tuple[int, int, int]] = []
 
     extract(batch(records), lambda *about: seen.append(about))
@@ -56,7 +56,7 @@ def test_extraction_passes_each_records_time_and_key_size(records: list[Rec]) ->
     assert seen == [(i, r.timestamp, -1 if r.key is None else len(r.key)) for i, r in enumerate(records)]
 
 
-def test_memory_is_checked_before_it_is_allocated() -> None:
+def test_extraction_stops_at_its_memory_limit() -> None:
     data = batch([Rec(1, b"k", bytes(1000), [(b"h", bytes(500))])] * 3)
 
     found = extract(data, lambda *_: "why")
@@ -69,7 +69,7 @@ def test_memory_is_checked_before_it_is_allocated() -> None:
     assert extract(data, lambda *_: None, most=0) is not None
 
 
-def test_extraction_can_be_abandoned() -> None:
+def test_extraction_stops_if_the_yield_callback_raises() -> None:
     def raise_abandoned() -> None:
         raise Abandoned
 

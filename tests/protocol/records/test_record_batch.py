@@ -25,7 +25,7 @@ FIELDS = {
 
 
 @given(st.fixed_dictionaries(FIELDS), st.integers(0, 5))
-def test_every_batch_header_field_equals_that_of_struct(fields: dict[str, int], start: int) -> None:
+def test_batch_header_fields_equal_those_unpacked_by_struct(fields: dict[str, int], start: int) -> None:
     data = bytes(start) + HEADER.pack(*(fields[name] for name in FIELDS))
 
     found = RecordBatch(memoryview(data), start, len(data))

@@ -52,7 +52,7 @@ def test_a_damaged_batch_counts_its_readable_records(damaged: bytes) -> None:
     assert lowest_sufficient_limit(batch(FIVE) + damaged) == 5
 
 
-def test_a_negative_record_count_subtracts_nothing() -> None:
+def test_negative_record_count_does_not_reduce_the_total() -> None:
     lying = bytearray(batch(FIVE))
     lying[57:61] = b"\xff\xff\xff\xff"
 

@@ -109,7 +109,9 @@ def equals_written_batch(data: bytes, expected: bytes) -> bool:
 
 
 @given(records=RECORDS, times=st.lists(LONGS, min_size=10, max_size=10), producer=LONGS)
-def test_the_result_is_the_batch_that_a_client_would_send(records: list[Rec], times: list[int], producer: int) -> None:
+def test_batch_with_rewritten_timestamps_equals_one_written_with_them(
+    records: list[Rec], times: list[int], producer: int
+) -> None:
     state = {"producer_id": producer, "producer_epoch": 7, "base_sequence": 11, "leader_epoch": 5}
     expected = [Rec(time, r.key, r.value, r.headers) for time, r in zip(times, records, strict=False)]
 
@@ -140,7 +142,7 @@ CHANGES: list[tuple[str, RecordChange, Callable[[Rec], Rec]]] = [
 @pytest.mark.parametrize("piece", [1, 7, WINDOW])
 @settings(max_examples=15)
 @given(records=RECORDS, index=st.integers(0, 9), which=st.sampled_from(CHANGES))
-def test_a_rewritten_batch_equals_one_that_was_sent_with_these_records(
+def test_batch_with_a_rewritten_record_equals_one_written_with_it(
     piece: int, codec: str, records: list[Rec], index: int, which: tuple[str, RecordChange, Callable[[Rec], Rec]]
 ) -> None:
     index %= len(records)
@@ -157,7 +159,7 @@ def test_a_rewritten_batch_equals_one_that_was_sent_with_these_records(
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str) -> None:
+def test_rewritten_large_batch_decompresses_as_one_payload(codec: str) -> None:
     records = [Rec(1_000 + i, b"k%d" % i, b"%d" % (i * i) * 50) for i in range(3_000)]
     sent = batch(records, CODECS[codec])
     expected = [replace(each, value=b"changed") if i == 2_000 else each for i, each in enumerate(records)]
@@ -169,7 +171,7 @@ def test_large_batches_are_compressed_in_pieces_that_are_one_payload(codec: str)
 
 
 @given(records=RECORDS)
-def test_rewriting_passes_each_record_once_with_its_contents(records: list[Rec]) -> None:
+def test_rewriting_calls_back_once_per_record_with_its_contents(records: list[Rec]) -> None:
     seen: list[object] = []
 
     def ask(read: RecordReader) -> RecordChange | None:
@@ -183,11 +185,11 @@ def test_rewriting_passes_each_record_once_with_its_contents(records: list[Rec])
 
 
 @given(records=RECORDS)
-def test_a_rewriting_without_a_changed_record_writes_nothing(records: list[Rec]) -> None:
+def test_rewriting_returns_none_if_no_record_changes(records: list[Rec]) -> None:
     assert Rewritten(batch(records), change_nothing).records is None
 
 
-def test_only_the_watched_header_names_are_renamed() -> None:
+def test_rewriting_renames_only_the_watched_headers() -> None:
     headers = [(b"w1", b"a"), (b"x", None), (b"w", b""), (b"w2", None), (b"w3", b"last")]
     found: list[bytes] = []
 
@@ -220,7 +222,7 @@ NOT_UNDERSTOOD = {
 @pytest.mark.parametrize("piece", [1, WINDOW])
 @pytest.mark.parametrize("ask", [change_nothing, change_record(0, RecordChange(value=b""))])
 @pytest.mark.parametrize("payload", NOT_UNDERSTOOD.values(), ids=list(NOT_UNDERSTOOD))
-def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
+def test_rejects_rewriting_of_payload_with_surplus_or_missing_bytes(
     payload: bytes, ask: Ask, piece: int, codec: str
 ) -> None:
     with pytest.raises(CannotRewrite, match="not exactly its records"):
@@ -228,7 +230,7 @@ def test_a_payload_that_is_not_exactly_its_records_is_not_rewritten(
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
+def test_rewriting_stops_when_the_batch_exceeds_its_size_limit(codec: str) -> None:
     sent = batch([Rec(5, value=b"%d" % i * 100) for i in range(2_000)], CODECS[codec])
     size = len(Rewritten(sent, change_record(0, RecordChange(value=b"v"))).records or b"")
     asked: list[int] = []
@@ -246,7 +248,7 @@ def test_a_batch_ends_as_soon_as_it_exceeds_its_size(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_a_record_across_pieces_has_the_size_that_rules_accept(codec: str) -> None:
+def test_rewriting_rejects_record_larger_than_the_window(codec: str) -> None:
     sent = batch([Rec(5, value=bytes(300))], CODECS[codec])
     change = RecordChange(value=b"v")
 

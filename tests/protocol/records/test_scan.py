@@ -58,7 +58,7 @@ def payload(*records: Rec) -> bytes:
 
 
 @both
-def test_a_scan_of_valid_records_finds_none_bad(scan: Any) -> None:
+def test_scan_of_valid_records_reports_no_bad_record(scan: Any) -> None:
     data = payload(Rec(BASE), Rec(BASE + 5), Rec(BASE - 3))
 
     outcome, read, latest, bad = run(scan, data, 3, look_for=scan.OUT_OF_WINDOW, before=10, after=10)
@@ -77,7 +77,7 @@ def test_timestamps_at_the_bounds_of_the_window_are_accepted(scan: Any) -> None:
 
 
 @both
-def test_only_null_keys_are_found_not_empty_ones(scan: Any) -> None:
+def test_scan_reports_null_keys_but_not_empty_keys(scan: Any) -> None:
     data = payload(Rec(BASE, key=None), Rec(BASE, key=b""), Rec(BASE, key=b"k", value=None))
 
     _, _, _, bad = run(scan, data, 3, look_for=scan.NULL_KEY)
@@ -86,7 +86,7 @@ def test_only_null_keys_are_found_not_empty_ones(scan: Any) -> None:
 
 
 @both
-def test_a_scan_returns_every_record_on_request(scan: Any) -> None:
+def test_scan_reports_every_record_if_requested(scan: Any) -> None:
     _, _, _, bad = run(scan, payload(Rec(BASE), Rec(BASE + 1, key=None, value=b"xyz")), 2, look_for=scan.EVERY_RECORD)
 
     found = [(0, scan.EVERY_RECORD, 0, 0, 1, 1), (1, scan.EVERY_RECORD, 1, 1, -1, 3)]
@@ -94,7 +94,7 @@ def test_a_scan_returns_every_record_on_request(scan: Any) -> None:
 
 
 @both
-def test_a_scan_distinguishes_surplus_missing_and_broken_bytes(scan: Any) -> None:
+def test_scan_distinguishes_surplus_missing_and_malformed_bytes(scan: Any) -> None:
     good = payload(Rec(BASE))
     assert run(scan, good + b"x", 1)[0] == scan.LEFT_OVER
     assert run(scan, good, 2)[0] == scan.RAN_OUT
@@ -177,7 +177,7 @@ def test_each_rehearsed_bound_counts_its_rejections(
     )
 
 
-def test_the_distance_ahead_of_valid_records_is_returned() -> None:
+def test_rehearsal_reports_largest_future_distance_of_accepted_records() -> None:
     rehearsal = RehearsalCounter(100, 100, [], [10])
     rehearsal.begin(NOW, NOW)
 

@@ -12,7 +12,7 @@ REJECTED = batch(
 )
 
 
-def test_a_stand_in_has_no_record_and_an_invalid_crc() -> None:
+def test_stand_in_batch_has_no_record_and_an_invalid_crc() -> None:
     made = memoryview(stand_in(memoryview(REJECTED)))
 
     assert next_batch_end(made, 0) == len(made) == 61
@@ -21,7 +21,7 @@ def test_a_stand_in_has_no_record_and_an_invalid_crc() -> None:
     assert (header.record_count, header.last_offset_delta) == (0, -1)
 
 
-def test_a_stand_in_keeps_attributes_and_producer_state() -> None:
+def test_stand_in_batch_keeps_attributes_and_producer_state() -> None:
     header = RecordBatch(memoryview(stand_in(memoryview(REJECTED))), 0, 61)
 
     assert header.attributes == GZIP | TRANSACTIONAL
@@ -31,11 +31,11 @@ def test_a_stand_in_keeps_attributes_and_producer_state() -> None:
 @pytest.mark.parametrize(
     "records", [b"", b"short", REJECTED[:30], message(1, b"v")], ids=["empty", "short", "cut", "old"]
 )
-def test_malformed_records_have_a_stand_in_too(records: bytes) -> None:
+def test_stand_in_is_built_for_malformed_batches(records: bytes) -> None:
     assert len(stand_in(memoryview(records))) == 61
 
 
-def test_the_part_that_breaks_a_request_is_found_and_kept() -> None:
+def test_breaking_piece_returns_the_first_malformed_batch() -> None:
     good = batch([Rec(1)])
     short = batch([Rec(1)], length=30)[:42]
 
@@ -45,7 +45,7 @@ def test_the_part_that_breaks_a_request_is_found_and_kept() -> None:
     assert breaking_piece(memoryview(good + bytes(40)), _go_on) == bytes(17)
 
 
-def test_a_walk_over_many_batches_yields_regularly() -> None:
+def test_breaking_piece_yields_regularly_over_many_batches() -> None:
     pauses: list[None] = []
 
     assert breaking_piece(memoryview(batch([Rec(1)]) * 3000), lambda: pauses.append(None)) is None

@@ -12,7 +12,7 @@ _HEADERS = st.lists(st.tuples(st.binary(max_size=20), _DATA), max_size=4).map(tu
 
 
 @given(st.lists(st.builds(NewRecord, _INT64, _DATA, _DATA, _HEADERS), min_size=1, max_size=5))
-def test_a_batch_equals_that_of_another_writer(records: list[NewRecord]) -> None:
+def test_written_batch_equals_that_of_the_test_encoder(records: list[NewRecord]) -> None:
     same = [Rec(r.timestamp, r.key, r.value, r.headers) for r in records]
 
     assert write_batch(records) == batch(same)

@@ -99,7 +99,7 @@ def _changes_with(history: _History | None) -> ProxyChanges:
     return ProxyChanges(enforcement, None, loop, None if history is None else _Shared(history))
 
 
-async def test_the_history_of_some_days_has_its_start_time() -> None:
+async def test_history_of_given_days_contains_start_time() -> None:
     history = _History(None)
     response = _changes_with(history).history("days=0.5")
 
@@ -109,7 +109,7 @@ async def test_the_history_of_some_days_has_its_start_time() -> None:
 
 
 @pytest.mark.parametrize("query", ["days=0", "days=-1", "days=nan", "days=366", "days=", "hours=1", "days=1&days=2&a"])
-async def test_other_parameters_of_the_history_are_rejected(query: str) -> None:
+async def test_history_rejects_unknown_parameters(query: str) -> None:
     assert _changes_with(_History(None)).history(query).status == 400
 
 
@@ -121,7 +121,7 @@ async def test_a_history_that_cannot_be_read_has_a_problem() -> None:
     assert json.loads(_changes_with(None).history("").body) == {"changes": None}
 
 
-async def test_the_fleet_is_that_of_the_presence_topic() -> None:
+async def test_fleet_is_read_from_presence_topic() -> None:
     assert json.loads(_changes_with(_History(None)).fleet().body) == {
         "time_ms": 7,
         "findings": [{"code": "versions_differ", "text": "2 versions: 1, 2"}],

@@ -170,13 +170,13 @@ def test_invalid_http_is_rejected_or_closed(
     assert "Traceback" not in "".join(capfd.readouterr())
 
 
-def test_of_pipelined_requests_the_first_gets_a_response(server: AdminServer) -> None:
+def test_only_first_pipelined_request_gets_response(server: AdminServer) -> None:
     with open_socket(server) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
         assert read_to_end(connection).count(b"HTTP/1.1 200 OK") == 1
 
 
-def test_a_silent_connection_blocks_no_other(admin: tuple[str, AdminServer, Status]) -> None:
+def test_silent_connection_does_not_block_other_connections(admin: tuple[str, AdminServer, Status]) -> None:
     url, server, _ = admin
     with open_socket(server, url.removeprefix("http://").rpartition(":")[0].strip("[]")):
         assert get_status_and_text(url + "/livez")[0] == 200
@@ -217,7 +217,7 @@ def test_a_slowly_sent_admin_request_is_closed_at_its_deadline(
             threading.Event().wait(0.02)
 
 
-def test_many_scrapers_that_do_not_read_delay_no_other() -> None:
+def test_scrapers_that_do_not_read_do_not_delay_other_scrapers() -> None:
     counters = Counters()
     counters.batch_counts["sluicegate_rejected_batches"].update(
         {(f"topic-{i}-" + "x" * 200, "X"): 1 for i in range(20_000)}

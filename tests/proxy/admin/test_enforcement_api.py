@@ -233,7 +233,7 @@ async def test_with_a_state_topic_a_change_is_written_for_all_proxies_with_its_a
     assert await change_all("/api/resume", "all=true") == (200, {"suspended": []})
 
 
-async def test_scope_proxy_changes_one_proxy_beside_what_all_have(topic: StateTopic, change_all: Change) -> None:
+async def test_proxy_scope_changes_only_this_proxy(topic: StateTopic, change_all: Change) -> None:
     await change_all("/api/suspend", "topic=orders&reason=a&seconds=60")
     _, found = await change_all("/api/suspend", "topic=orders&reason=b&seconds=60&scope=proxy")
     assert [each["scope"] for each in found["suspended"]] == ["proxy", "cluster"]

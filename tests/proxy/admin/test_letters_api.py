@@ -37,7 +37,7 @@ def test_only_topics_of_the_configuration_can_be_read(query: str) -> None:
     assert body(LettersApi(configuration_of, never))["problem"] == "admin.dead_letters names no topic"
 
 
-def test_the_last_line_of_the_process_counts() -> None:
+def test_letters_are_parsed_from_last_output_line_of_process() -> None:
     groups = {"groups": [{"id": "93a7c97e"}]}
     api = LettersApi(
         lambda: configuration_of("a.dlq"), lambda _, topic: ["{}\n", json.dumps(groups if topic else {"topics": []})]
@@ -49,7 +49,7 @@ def test_the_last_line_of_the_process_counts() -> None:
 
 
 @pytest.mark.parametrize("lines", [[], ['{"problem": "no broker"}']])
-def test_without_a_result_the_letters_are_not_known(lines: list[str]) -> None:
+def test_letters_are_unknown_when_process_prints_no_result(lines: list[str]) -> None:
     found = body(LettersApi(lambda: configuration_of("a.dlq"), lambda *_: lines))
 
     assert (found["topics"], found["groups"]) == (None, None)
@@ -57,7 +57,7 @@ def test_without_a_result_the_letters_are_not_known(lines: list[str]) -> None:
     assert found["advice"]
 
 
-def test_a_reading_that_takes_long_is_asked_for_again() -> None:
+def test_slow_letter_read_reports_reading_and_starts_one_process() -> None:
     goes_on, asked = threading.Event(), []
 
     def slow(_: Loaded, topic: str | None) -> list[str]:

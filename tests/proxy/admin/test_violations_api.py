@@ -35,7 +35,7 @@ class OneTopic(ViolationHistory):
         ("topic=a&client=b&owner=c&rule=d", (NOW - 7 * DAY_MS, NOW, EventSelection("a", "b", "c", "d"))),
     ],
 )
-def test_the_range_and_the_filters_are_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
+def test_violations_accept_time_range_and_filter_parameters(query: str, asked: tuple[int, int, EventSelection]) -> None:
     history = OneTopic()
 
     response = ViolationsApi(history, lambda: NOW).find(query)
@@ -52,7 +52,7 @@ def test_unknown_parameters_of_violations_are_rejected(query: str) -> None:
     assert ViolationsApi(OneTopic(), lambda: NOW).find(query).status == 400
 
 
-def test_without_a_readable_topic_the_violations_are_not_known() -> None:
+def test_violations_are_unknown_when_topic_is_unreadable() -> None:
     for history, problem in (
         (None, "violations.topic is not configured"),
         (OneTopic("Unknown topic"), "Unknown topic"),

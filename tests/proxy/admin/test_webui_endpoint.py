@@ -108,7 +108,7 @@ def stream_events(connection: socket.socket) -> Iterator[dict[str, Any]]:
                 yield json.loads(message.partition(b"data: ")[2])
 
 
-def test_the_web_ui_its_files_and_its_state_are_served(serve: Serve) -> None:
+def test_serves_web_ui_page_assets_and_state(serve: Serve) -> None:
     server = serve()
 
     status, headers, body = response_to(server, "/")
@@ -227,7 +227,7 @@ def _streams_again(server: AdminServer) -> bool:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_a_reader_that_stalls_delays_no_other_and_gets_the_full_state_later(serve: Serve, reader: StateReader) -> None:
+def test_stalled_stream_does_not_delay_others_and_gets_full_state_later(serve: Serve, reader: StateReader) -> None:
     reader.padding = BIG
     server = serve()
     with open_request(server, "/api/stream") as slow, open_request(server, "/api/stream") as quick:

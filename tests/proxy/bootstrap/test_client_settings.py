@@ -153,7 +153,7 @@ def test_unusable_settings_are_named_without_their_values(tmp_path: Path, text: 
 
 
 @pytest.mark.parametrize("text", ["a" * 1_000_000, "a =" * 300_000, "a= " * 300_000, " " * 1_000_000, "a='" * 300_000])
-def test_a_long_login_module_takes_no_long_time(tmp_path: Path, text: str) -> None:
+def test_long_login_module_is_parsed_quickly(tmp_path: Path, text: str) -> None:
     began = time.process_time()
 
     with pytest.raises(UnusableClientSettings):

@@ -29,7 +29,7 @@ def test_topics_with_equal_settings_and_a_common_prefix_become_a_glob() -> None:
     assert [entry.match for entry in mixed.entries] == ["/pay[.]a|pay[.]b|pay[.]c/"]
 
 
-def test_no_topics_give_no_entries() -> None:
+def test_grouping_no_topics_returns_no_entries() -> None:
     assert grouped({}).entries == ()
 
 

@@ -24,7 +24,7 @@ SETTINGS = {"message.timestamp.type": "CreateTime", "max.message.bytes": "104858
 
 
 @pytest.mark.long
-async def test_of_more_than_ten_thousand_topics_the_first_are_asked_for_and_the_rest_counted() -> None:
+async def test_survey_queries_first_ten_thousand_topics_and_counts_the_rest() -> None:
     names = [f"t{i:05}" for i in range(MOST_TOPICS + 3)]
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     told = [{"error_code": 0, "name": name, "partitions": [partition]} for name in names]
@@ -96,9 +96,7 @@ async def test_a_cluster_without_topics_sets_no_bound_by_itself() -> None:
         ({"mechanism": "OAUTHBEARER", "token_file": "/run/token"}, "sasl.oauthbearer.sub.claim.name: sub"),
     ],
 )
-def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
-    sasl: dict[str, str], declaration: str
-) -> None:
+def test_generated_config_comment_asks_how_brokers_derive_principals(sasl: dict[str, str], declaration: str) -> None:
     """Only the operator knows the answer. Without the comment sign, the line is a valid declaration."""
     address = HostPort("127.0.0.1", 19092)
     text = "\n".join(lines_of(TopicSurvey({1: address}, {}, 0, ()), (address,), {"sasl": sasl}, address))
@@ -111,7 +109,7 @@ def test_the_written_file_asks_in_a_comment_how_brokers_derive_principals(
 
 
 @pytest.mark.parametrize(("port", "base"), [(19092, 19100), (29092, 29100), (65520, 65523)])
-def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base: int) -> None:
+def test_generated_config_lists_all_brokers_and_uses_listen_ports(port: int, base: int) -> None:
     """The port of the last broker must not exceed 65535."""
     found = TopicSurvey({node: HostPort(f"kafka-{node}", 9092) for node in range(1, 13)}, {}, 0, ())
     given = HostPort("kafka-1", 9092)
@@ -125,7 +123,7 @@ def test_the_file_lists_all_brokers_and_uses_the_ports_of_listen(port: int, base
     assert broker_list(found.brokers).count("kafka-") == 12
 
 
-async def test_brokers_that_do_not_offer_settings_are_listed_with_the_reason() -> None:
+async def test_lists_brokers_that_do_not_support_describe_configs() -> None:
     """librdkafka's mock cluster is such a broker."""
     partition = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1], "isr_nodes": [1]}
     topic = {"error_code": 0, "name": "orders", "partitions": [partition]}

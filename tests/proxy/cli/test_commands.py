@@ -237,7 +237,7 @@ def test_explain_shows_the_values_of_a_topic_and_their_files(file: Path, tmp_pat
 
 
 @pytest.mark.long
-def test_try_ends_with_0_1_or_2(file: Path) -> None:
+def test_try_exits_with_0_1_or_2(file: Path) -> None:
     file.write_text(MINIMAL + "defaults: {message.timestamp.after.max.ms: 1h}\n")
 
     def run_try(*arguments: str | bytes) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from tests.config.reading import SMALLEST
 from tests.proxy.cli.test_commands import sluicegate
 
 
-def test_the_entries_that_are_printed_are_those_that_apply(tmp_path: Path) -> None:
+def test_printed_contract_entries_match_applied_entries(tmp_path: Path) -> None:
     contract, main = tmp_path / "c.odcs.yaml", tmp_path / "sluicegate.yaml"
     contract.write_text(ORDERS)
     printed = sluicegate("contract", "import", str(contract)).stdout
@@ -40,7 +40,7 @@ def test_explain_lists_contract_checks_that_need_more_than_one_record(tmp_path: 
     assert "    not checked: sql: checks of type sql are not supported  (" in shown
 
 
-def test_a_change_of_a_contract_is_stricter_or_looser(tmp_path: Path) -> None:
+def test_contract_changes_are_classified_as_stricter_or_looser(tmp_path: Path) -> None:
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
     old.write_text(ORDERS)
     new.write_text(ORDERS.replace("invalidValues, mustBe: 0", "invalidValues, mustBe: 1"))
@@ -51,7 +51,7 @@ def test_a_change_of_a_contract_is_stricter_or_looser(tmp_path: Path) -> None:
     assert "orders.v1: looser: rule contract.known-currency removed (" in done.stdout
 
 
-def test_a_mistake_in_a_contract_ends_the_command_with_its_line(tmp_path: Path) -> None:
+def test_invalid_contract_is_reported_with_line_number(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(ORDERS.replace("minimum: 0", "minimum: low"))
 
     done = sluicegate("contract", "import", str(tmp_path / "c.yaml"))

@@ -52,7 +52,7 @@ def page(*groups: dict[str, Any], topic: str = "orders.dlq", others: int = 0) ->
     return Page("".join(groups_html(content, 1_764_500_100_000)))
 
 
-def test_texts_of_strangers_are_text() -> None:
+def test_untrusted_text_is_escaped_in_html() -> None:
     found = page(group(3, HOSTILE), topic=HOSTILE)
 
     assert found.tags & {"script", "img"} == set()
@@ -61,7 +61,7 @@ def test_texts_of_strangers_are_text() -> None:
     assert {SHOWN, f"{SHOWN} (rule {SHOWN})", f"{SHOWN} 3"} <= set(found.texts)
 
 
-def test_shows_counts_times_and_examples() -> None:
+def test_dead_letter_page_shows_counts_times_and_examples() -> None:
     found = page(group(3000, "Converting failed"), group(1000), others=2)
 
     assert "4,000 dead letters in 2 groups; 2 other records. Made at 2025-11-30T10:55:00Z." in " ".join(
@@ -71,13 +71,13 @@ def test_shows_counts_times_and_examples() -> None:
     assert {"Converting failed 3,000", "partition 0, offset 7", "(1,234 bytes)", "no error (rule )"} <= set(found.texts)
 
 
-def test_a_time_that_is_no_date_is_a_number() -> None:
+def test_timestamp_outside_date_range_is_shown_as_number() -> None:
     found = page({**group(1), "last_ms": 2**62})
 
     assert f"2025-11-30T10:53:20Z to {2**62} ms" in found.texts
 
 
-def test_lists_the_200_largest_groups() -> None:
+def test_dead_letter_page_lists_only_200_largest_groups() -> None:
     texts = page(*(group(1, f"error {number}") for number in range(201))).texts
 
     assert "error 199" in texts
@@ -85,5 +85,5 @@ def test_lists_the_200_largest_groups() -> None:
     assert "1 smaller groups are not listed; --json lists all." in texts
 
 
-def test_a_topic_without_letters_is_a_page() -> None:
+def test_topic_without_dead_letters_renders_valid_page() -> None:
     assert "0 dead letters in 0 groups" in "".join(page().texts)

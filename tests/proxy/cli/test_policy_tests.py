@@ -137,7 +137,9 @@ def test_a_failed_case_has_every_difference_and_the_entry_that_decides(
         (case_text("a", "[{}]", "{outcome: accepted}"), "nwo: 5\n", "nwo: no such key; did you mean now?"),
     ],
 )
-def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str, problem: str) -> None:
+def test_invalid_policy_test_file_is_reported_with_line_number(
+    folder: Path, cases: str, head: str, problem: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         run_policy_tests(folder, cases, head)
 
@@ -145,7 +147,7 @@ def test_a_mistake_in_a_file_names_its_line(folder: Path, cases: str, head: str,
     assert words.startswith(f"{folder}/a.test.yaml:") and problem in words
 
 
-def test_a_file_without_a_configuration_needs_the_option(folder: Path) -> None:
+def test_policy_test_file_without_configuration_requires_option(folder: Path) -> None:
     file = folder / "b.test.yaml"
     file.write_text("cases:\n" + case_text("keyed", "[{}]", "{outcome: rejected}"))
 
@@ -195,7 +197,7 @@ def test_the_command_exits_with_0_1_or_2_and_writes_junit(folder: Path) -> None:
     assert {element.get("line") for element in suites.iter("testcase")} == {"3"}
 
 
-def test_a_folder_without_cases_is_no_success(tmp_path: Path) -> None:
+def test_folder_without_cases_is_an_error(tmp_path: Path) -> None:
     done = sluicegate("test", str(tmp_path))
 
     assert (done.returncode, done.stderr) == (2, f"sluicegate test: no *.test.yaml in {tmp_path}\n")
@@ -232,7 +234,7 @@ def write_teams(folder: Path, entries: int = 10) -> Path:
 
 
 @pytest.mark.long
-def test_forty_teams_check_and_test_their_files_in_ci(tmp_path: Path) -> None:
+def test_check_and_policy_tests_work_with_forty_team_files(tmp_path: Path) -> None:
     main = write_teams(tmp_path)
 
     checked = sluicegate("check", "--strict", str(main))

@@ -19,7 +19,7 @@ def trial_of(text: str, record: NewRecord, topic: str = "orders") -> TrialResult
     return validate_one(topic, record, load_text(SMALLEST + text), NOW)
 
 
-def test_a_good_record_is_accepted() -> None:
+def test_try_accepts_valid_record() -> None:
     trial = trial_of(f"topics: [{{match: orders, {AFTER}: 1h}}]", NewRecord(NOW))
 
     assert trial == TrialResult(
@@ -126,7 +126,7 @@ def test_try_prints_the_violation_of_every_rule() -> None:
     )
 
 
-def test_samples_show_the_record_as_events_do_and_are_off_unless_asked_for() -> None:
+def test_try_prints_record_samples_only_when_requested() -> None:
     record = NewRecord(NOW + 2 * HOUR, None, b"a\x1b\xff")
 
     shown = trial_of(f"defaults: {{{AFTER}: 1h, samples: true}}", record).lines
@@ -173,7 +173,9 @@ def test_try_uses_the_file_alone_if_topic_settings_are_off() -> None:
         (ClusterSettings(TimestampType.LOG_APPEND_TIME, after_max_ms=HOUR // 6), True, ""),
     ],
 )
-def test_the_stricter_of_file_and_cluster_is_tried(settings: ClusterSettings, is_forwarded: bool, source: str) -> None:
+def test_try_applies_stricter_of_file_and_cluster_settings(
+    settings: ClusterSettings, is_forwarded: bool, source: str
+) -> None:
     """The record is 20 minutes ahead; the file allows 2 hours."""
     text = SMALLEST + f"defaults: {{{AFTER}: 2h}}"
 

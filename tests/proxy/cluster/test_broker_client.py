@@ -71,7 +71,7 @@ GARBAGE: dict[str, dict[ApiKey, Answer]] = {
 
 
 @pytest.mark.parametrize("answers", GARBAGE.values(), ids=GARBAGE)
-async def test_after_garbage_the_next_address_is_tried(answers: dict[ApiKey, Answer]) -> None:
+async def test_tries_next_bootstrap_address_after_invalid_response(answers: dict[ApiKey, Answer]) -> None:
     async with (
         ScriptedBroker(answers) as bad,
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as good,
@@ -126,7 +126,7 @@ async def test_an_error_while_a_response_is_read_is_reported() -> None:
             await ask_any_broker(upstream_section(broker.address), None, raise_recursion_error)
 
 
-async def test_half_a_response_times_out() -> None:
+async def test_incomplete_broker_response_times_out() -> None:
     async with ScriptedBroker({ApiKey.METADATA: frame_of_size(1000, bytes(500))}) as broker:
         started = monotonic()
         with pytest.raises(NoBrokerResponses, match=r"no response within 0\.3 s"):
@@ -164,7 +164,7 @@ async def test_a_silent_broker_times_out() -> None:
     assert address == good.address
 
 
-async def test_a_race_of_tcp_connections_selects_a_silent_broker() -> None:
+async def test_connection_race_selects_broker_that_accepts_tcp_but_is_silent() -> None:
     """This is why the proxy does not use `aiohappyeyeballs` (proxy/network/happy_eyeballs.py)."""
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as silent, ScriptedBroker({}) as good:
         found = [
@@ -294,7 +294,7 @@ async def test_hashing_a_password_leaves_the_loop_free(monkeypatch: pytest.Monke
 # -- discovery ---------------------------------------------------------------------------------------------------
 
 
-async def test_metadata_without_a_login_means_none_is_needed() -> None:
+async def test_login_is_not_needed_when_metadata_is_served_without_it() -> None:
     async with ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as broker:
         found = await discover_cluster(upstream_section(broker.address), None, 7)
 
@@ -302,7 +302,7 @@ async def test_metadata_without_a_login_means_none_is_needed() -> None:
     assert broker.connections == 1
 
 
-async def test_the_next_address_is_asked_if_one_lists_no_broker() -> None:
+async def test_queries_next_address_when_metadata_lists_no_brokers() -> None:
     async with (
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as lone,
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers((1, "h", 9))}) as whole,
@@ -323,7 +323,7 @@ async def test_two_connections_that_are_closed_at_metadata_mean_that_a_login_is_
     assert broker.connections == 2
 
 
-async def test_one_closed_connection_does_not_mean_a_login() -> None:
+async def test_single_closed_connection_does_not_indicate_required_login() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE, metadata_of_brokers((1, "h", 9))]
 
     def next_response(version: int, body: bytes) -> bytes | None:
@@ -347,7 +347,7 @@ async def test_a_broker_that_closes_a_second_connection_does_not_mean_a_login() 
     assert (found.answered_by, found.needs_login) == (broker.address, None)
 
 
-async def test_a_silent_broker_does_not_count_as_a_response() -> None:
+async def test_silent_broker_is_not_counted_as_responding() -> None:
     async with ScriptedBroker({ApiKey.METADATA: lambda _v, _b: SILENCE}) as broker:
         found = await discover_cluster(upstream_section(broker.address, seconds=0.3), None, 7)
 

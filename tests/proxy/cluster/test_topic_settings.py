@@ -83,7 +83,7 @@ async def test_without_a_broker_the_files_settings_apply_and_no_client_waits() -
     asker.settings.close()
 
 
-async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
+async def test_pending_topics_are_requested_together() -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
 
@@ -94,7 +94,7 @@ async def test_topics_that_wait_are_asked_for_together_and_known_then() -> None:
         assert asker.settings.settings_pending(["t0", "t299", "shared"]) is None
 
 
-async def test_topics_beyond_one_request_are_asked_for_in_further_requests() -> None:
+async def test_excess_topics_are_requested_in_further_requests() -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
 
@@ -132,7 +132,7 @@ async def test_late_settings_are_used_and_batches_wait_again() -> None:
         assert asker.is_learnt("next")
 
 
-async def test_a_broker_that_returns_is_asked_in_the_background() -> None:
+async def test_recovered_broker_is_queried_in_background() -> None:
     answers: list[Answer] = [lambda _v, _b: CLOSE] * 2
 
     def respond(version: int, body: bytes) -> object:
@@ -178,7 +178,7 @@ async def test_a_broker_that_fails_for_every_topic_gets_few_requests() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 40_000, "x" * 250, "", ".", "..", "a b", "ä", "\ud800"])
-async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
+async def test_impossible_topic_names_are_not_requested(name: str) -> None:
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)
         await asker.wait_until_known("good")
@@ -190,7 +190,7 @@ async def test_names_that_no_broker_has_are_not_asked_for(name: str) -> None:
         assert kafka.asked[ApiKey.DESCRIBE_CONFIGS] == 2
 
 
-async def test_invented_topic_names_cause_few_requests_and_little_memory() -> None:
+async def test_nonexistent_topic_names_cause_few_requests_and_little_memory() -> None:
     """Clients invent 10,000 names a second, and one topic is real."""
     async with scripted_settings_broker(topic_settings(lambda topic: None if topic.startswith("0") else SAID)) as kafka:
         asker = SettingsAsker(kafka.address)
@@ -211,7 +211,7 @@ async def test_invented_topic_names_cause_few_requests_and_little_memory() -> No
         assert kept < 8_000_000
 
 
-async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_topic_is_requested_again_after_one_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings._ABSENT_SECONDS", 0.2)
     there: set[str] = set()
     async with scripted_settings_broker(topic_settings(lambda topic: SAID if topic in there else None)) as kafka:
@@ -226,7 +226,7 @@ async def test_a_topic_that_is_not_there_is_asked_for_again_after_a_second(monke
         assert asker.is_learnt("t")
 
 
-async def test_unused_topics_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unused_topics_are_evicted_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluicegate.proxy.cluster.topic_settings.MAX_KNOWN", 100)
     async with scripted_settings_broker(topic_settings(settings_of_any_topic)) as kafka:
         asker = SettingsAsker(kafka.address)

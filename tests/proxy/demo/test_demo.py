@@ -52,7 +52,7 @@ def terminal(environment: dict[str, str]) -> Iterator[tuple[int, "subprocess.Pop
 
 
 @pytest.mark.long
-def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str]) -> None:
+def test_demo_prints_plain_lines_with_consistent_counts_to_pipe(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [*COMMAND, "--seconds", "4"], env=environment, capture_output=True, text=True, timeout=120, check=False
     )
@@ -70,7 +70,9 @@ def test_a_pipe_gets_plain_lines_whose_counts_agree(environment: dict[str, str])
 
 
 @pytest.mark.long
-def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "subprocess.Popen[bytes]"]) -> None:
+def test_demo_shows_table_in_terminal_and_exits_cleanly_on_ctrl_c(
+    terminal: tuple[int, "subprocess.Popen[bytes]"],
+) -> None:
     ours, demo = terminal
     seen = bytearray()
 
@@ -90,7 +92,7 @@ def test_a_terminal_gets_a_table_and_ctrl_c_ends_it_well(terminal: tuple[int, "s
     assert b"Traceback" not in seen
 
 
-def test_the_demo_reports_a_taken_port_in_one_line(environment: dict[str, str]) -> None:
+def test_demo_reports_port_in_use_in_one_line(environment: dict[str, str]) -> None:
     environment["SLUICEGATE__LISTEN__BOOTSTRAP"] = environment["SLUICEGATE__ADMIN__LISTEN"]
 
     done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -111,7 +113,7 @@ def test_the_demo_reports_an_invalid_variable(environment: dict[str, str]) -> No
     assert "Traceback" not in done.stderr
 
 
-def test_outside_a_clone_the_introduction_ends_with_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_introduction_ends_with_url_outside_git_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert re.search(r"^Next: https://\S+/tutorial\.html\. ", list(introduction_lines("h:1", 9650))[-1])

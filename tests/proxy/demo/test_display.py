@@ -17,7 +17,7 @@ def screen_lines(results: DemoResults, width: int) -> list[str]:
     return console.export_text().splitlines()
 
 
-def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
+def test_rejections_keep_row_order_and_rows_fit_terminal() -> None:
     results = DemoResults()
     for width in (60, 80, 120):
         before = screen_lines(results, width)
@@ -29,7 +29,7 @@ def test_rejections_move_no_row_and_rows_fit_the_terminal() -> None:
         assert max(map(len, after)) <= width
 
 
-def test_80_columns_show_the_sample_producers_without_cuts() -> None:
+def test_sample_producers_fit_in_80_columns_untruncated() -> None:
     results = DemoResults()
     results.write(one_violation(client_id="legacy-billing", topic="payments"))
 
@@ -40,7 +40,7 @@ def test_80_columns_show_the_sample_producers_without_cuts() -> None:
     assert "…" not in shown
 
 
-def test_client_ids_are_limited_and_escaped() -> None:
+def test_displayed_client_ids_are_truncated_and_escaped() -> None:
     results = DemoResults()
     for number in range(50):
         results.write(one_violation(client_id=f"{number}{HOSTILE}"))

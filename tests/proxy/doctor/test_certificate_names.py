@@ -54,7 +54,7 @@ def is_accepted(authority: Authority, chain: Path, key: Path, host: str) -> bool
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
-def test_a_name_is_covered_if_clients_accept_it(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_certificate_covers_exactly_names_that_clients_accept(names: tuple[str, ...], tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     made = authority.sign("proxy", *names)
     certificate = load_pem_x509_certificate(made.chain.read_bytes())

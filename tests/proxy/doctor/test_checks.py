@@ -15,7 +15,7 @@ MODULES = sorted({module.name for module in iter_modules(doctor.__path__)} - IN_
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_of_the_doctor_has_a_check_that_is_run(name: str) -> None:
+def test_every_doctor_module_registers_a_check(name: str) -> None:
     check = getattr(import_module(f"{doctor.__name__}.{name}"), "CHECK", None)
 
     assert isinstance(check, MachineCheck | ClusterCheck), (

@@ -19,7 +19,7 @@ _OWNED = "topics: [{match: a*, owner: {team: a, contact: '#a'}, quarantine: dead
         ("defaults: {owner: {team: z}}", Level.OK, "each entry of topics has an owner; teams: z"),
     ],
 )
-def test_entries_without_an_owner_are_named(text: str, level: Level, found: str) -> None:
+def test_reports_entries_without_owner(text: str, level: Level, found: str) -> None:
     (result,) = check(load_text(SMALLEST + text).config)
 
     assert (result.level, result.found) == (level, found)

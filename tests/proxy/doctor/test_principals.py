@@ -65,7 +65,9 @@ def test_broker_settings_that_contradict_a_declaration_are_found(
         (31, "", Level.NOT_CHECKED, "broker 7: CLUSTER_AUTHORIZATION_FAILED (31), "),
     ],
 )
-async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, level: Level, words: str) -> None:
+async def test_queries_each_broker_for_its_own_principal_settings(
+    code: int, value: str, level: Level, words: str
+) -> None:
     asked = []
 
     def respond_with_principal_settings(version: int, body: bytes) -> bytes:
@@ -87,7 +89,7 @@ async def test_each_broker_is_asked_for_its_own_settings(code: int, value: str, 
     assert found[0].found.startswith(words)
 
 
-async def test_without_a_declaration_and_a_policy_no_broker_is_asked() -> None:
+async def test_no_broker_is_queried_without_principal_declaration_or_policy() -> None:
     async with ScriptedBroker({}) as broker:
         found = [each async for each in CHECK.run(CheckedCluster(load_text(SMALLEST).config, None, broker.address))]
 

@@ -31,7 +31,7 @@ def result_with(plan: TopicPlan, topic: FoundTopic, level: Level, **settings: st
 
 
 @pytest.mark.parametrize(("plan", "topic"), PLANNED)
-def test_a_topic_as_planned_is_ok_and_its_writer_is_named(plan: TopicPlan, topic: FoundTopic) -> None:
+def test_valid_state_topic_is_ok_and_lists_its_writer(plan: TopicPlan, topic: FoundTopic) -> None:
     assert [(each.about, each.level, each.found) for each in check_topic(plan, topic)] == [
         (
             plan.key,
@@ -55,7 +55,7 @@ def test_a_topic_without_acls_may_be_open_to_everybody(plan: TopicPlan, topic: F
         (*PLANNED[2], "forge the view of the fleet"),
     ],
 )
-def test_other_writers_are_a_failure_and_unknown_ones_are_said_to_be_unknown(
+def test_unexpected_writers_are_a_failure_and_unknown_writers_are_not_checked(
     plan: TopicPlan, topic: FoundTopic, effect: str
 ) -> None:
     other = one_result(plan, replace(topic, writers=frozenset({OURS, "User:team"})), Level.FAILURE)
@@ -101,7 +101,7 @@ def test_a_presence_topic_that_grows_forgets_or_has_clients_times_is_a_warning()
     assert "no proxy shows the fleet" in one_result(PRESENCE, replace(GOOD_PRESENCE, replicas=1), Level.WARNING).found
 
 
-def test_a_folder_that_is_missing_is_a_failure(tmp_path: Path) -> None:
+def test_missing_state_folder_is_a_failure(tmp_path: Path) -> None:
     def level_of_file(path: Path) -> Level:
         (result,) = check_snapshot_file(StateTopics(topic="gate-state", snapshot_file=str(path)))
         return result.level

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_ends_with_2(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
+def test_local_check_failure_includes_remedy(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     expired = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -78,7 +78,7 @@ def test_a_failure_of_this_machine_has_a_remedy(tmp_path: Path) -> None:
     )
 
 
-def test_lines_for_people_end_with_a_verdict(tmp_path: Path) -> None:
+def test_text_output_ends_with_summary(tmp_path: Path) -> None:
     examine_machine(tmp_path)
 
     lines = sluicegate("doctor", "--config", str(tmp_path / "doctor.yaml")).stdout.splitlines()
@@ -162,7 +162,7 @@ def test_a_port_with_another_certificate_is_not_the_proxys(tmp_path: Path) -> No
     assert "presents a certificate other than listen.tls.certificate_file" in found["advertised address"][1]
 
 
-def test_an_http_port_is_named(tmp_path: Path) -> None:
+def test_http_listener_on_proxy_port_is_identified(tmp_path: Path) -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{server.server_port}"
@@ -176,7 +176,7 @@ def test_an_http_port_is_named(tmp_path: Path) -> None:
     assert found[f"broker at {address}"][:2] == ("failure", "is an HTTP port, not a Kafka listener")
 
 
-def test_each_failure_has_one_remedy(tmp_path: Path) -> None:
+def test_failure_message_states_remedy_without_separate_advice(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     expired = authority.sign("old", expires=datetime.now(UTC) - timedelta(days=1))
 

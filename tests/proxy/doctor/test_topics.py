@@ -74,7 +74,7 @@ def test_compaction_configured_on_one_side_only_is_a_finding() -> None:
     assert [result.level for result in read] == [Level.OK]
 
 
-def test_unchecked_topics_have_no_finding() -> None:
+def test_topics_without_checks_are_ok() -> None:
     assert topic_results(topics_config(defaults={"checks": "none"}), t=PLAIN)[0].level is Level.OK
 
 

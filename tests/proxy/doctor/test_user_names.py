@@ -54,7 +54,7 @@ async def test_a_token_as_the_proxys_user_name_is_a_warning() -> None:
     assert await _found(_with_login("$ConnectionString", SMALLEST)) == []
 
 
-async def test_keys_as_principals_of_connected_clients_are_a_warning() -> None:
+async def test_api_keys_as_client_principals_are_a_warning() -> None:
     listed = [{"principal": each} for each in (None, "User:alice", "User:ABCDEFGHIJ234567", "unknown (unverified)")]
     body = json.dumps({"connections": {"listed": listed}}).encode()
 

@@ -71,7 +71,7 @@ def taught_session(has_fast_path: bool, version: int, *topics: str) -> Playbook:
         ([ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2, {"rejected": 2}),
     ],
 )
-def test_batches_count_by_the_brokers_response(
+def test_batches_are_counted_by_broker_response_code(
     has_fast_path: bool, version: int, codes: list[int], expected: dict[str, int]
 ) -> None:
     play = taught_session(has_fast_path, version, "orders")

@@ -137,7 +137,7 @@ def _frames(chance: random.Random, count: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_both_paths_together_equal_the_slow_path(seed: int) -> None:
+def test_fast_path_results_equal_slow_path_results(seed: int) -> None:
     chance = random.Random(seed)
     stream = b"".join(_frames(chance, 60))
     piece = (
@@ -234,7 +234,7 @@ def test_a_batch_is_validated_by_the_current_policy_and_time() -> None:
 
 
 @pytest.mark.parametrize("size", [20, 40_000])
-def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -> None:
+def test_exemption_applies_to_open_connection_until_it_is_removed(size: int) -> None:
     """This also holds if another client's request teaches the topic again. Large requests are not completely in the
     buffer."""
 
@@ -263,7 +263,7 @@ def test_an_exemption_counts_while_it_applies_to_an_open_connection(size: int) -
     assert parts.ordinary.requests == before + 2
 
 
-def test_rules_accept_valid_records_and_reject_others() -> None:
+def test_rules_accept_valid_and_reject_invalid_records() -> None:
     play = RespondingPlaybook(True)
     rule = NamedRule("body", JsonSyntax(Side.VALUE))
     play.playbook.parts.rules.adopt(FilePolicies(TopicPolicy(rules=RuleSet([rule])), ()))
@@ -352,7 +352,7 @@ def test_a_partial_request_uses_memory_until_its_client_disconnects() -> None:
     assert _held(play) == 0
 
 
-def test_without_fast_path_memory_the_slow_path_gathers() -> None:
+def test_slow_path_buffers_requests_when_fast_path_memory_is_exhausted() -> None:
     play = RespondingPlaybook(
         True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="200000", SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="640000"
     )
@@ -371,7 +371,7 @@ def test_without_fast_path_memory_the_slow_path_gathers() -> None:
 
 
 @pytest.mark.parametrize("piece", [1 << 20, 1000])
-def test_no_frame_beyond_the_limit_is_forwarded(piece: int) -> None:
+def test_oversized_frames_are_not_forwarded(piece: int) -> None:
     play = RespondingPlaybook(True, SLUICEGATE__LIMITS__MAX_FRAME_BYTES="10000")
     play.run(_good(9, 1), 1 << 20, 1 << 20)
     before = bytes(play.playbook.broker.sent)

@@ -41,7 +41,7 @@ def test_a_connection_has_the_owner_of_its_client() -> None:
     assert owner_of_first_connection() is None
 
 
-def test_an_address_with_many_connections_displaces_no_others() -> None:
+def test_address_with_many_connections_does_not_displace_others() -> None:
     play = Playbook()
     peers = [f"192.0.2.1:{port}" for port in range(300)] + [f"198.51.100.{host}:1" for host in range(1, 6)]
     sessions = [play.another_session()[0] for _ in peers]

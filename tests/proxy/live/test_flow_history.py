@@ -21,7 +21,7 @@ def test_seconds_skipped_by_a_late_loop_are_zero() -> None:
     assert history.state(SECONDS)["rejected"] == [1, 0, 0, 0, 6]
 
 
-def test_the_oldest_seconds_are_dropped() -> None:
+def test_flow_history_drops_oldest_seconds() -> None:
     history = FlowHistory()
     for second in range(3 * SECONDS):
         history.add(second, Flow(requests=second + 1))
@@ -32,7 +32,7 @@ def test_the_oldest_seconds_are_dropped() -> None:
     assert state["requests"] == [1] * SECONDS
 
 
-def test_a_long_pause_clears_the_history() -> None:
+def test_long_pause_clears_flow_history() -> None:
     history = FlowHistory()
     for second in range(SECONDS):
         history.add(second, Flow(records=1000 * second))
@@ -41,7 +41,7 @@ def test_a_long_pause_clears_the_history() -> None:
     assert history.state(SECONDS)["records"] == [0] * (SECONDS - 1) + [7]
 
 
-def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
+def test_counts_are_added_to_newest_second_when_clock_is_set_back() -> None:
     history = FlowHistory()
     history.add(100, Flow(records=1))
     history.add(50, Flow(records=3))
@@ -52,7 +52,7 @@ def test_a_clock_that_is_set_back_adds_to_the_newest_second() -> None:
     }  # fmt: skip
 
 
-def test_a_reader_can_get_the_newest_seconds_only() -> None:
+def test_flow_history_can_return_only_newest_seconds() -> None:
     history = FlowHistory()
     for second in range(100, 110):
         history.add(second, Flow(records=second))

@@ -9,7 +9,7 @@ from sluicegate.validation.rules.rule import Mode
 from tests.proxy.live.events import NOW, SECRET, rejected_event
 
 
-def test_the_newest_violations_are_kept_with_one_record() -> None:
+def test_keeps_newest_violations_with_one_record_each() -> None:
     view = LiveView(Counters(), None, NOW)
     for number in range(MAX_VIOLATIONS + 7):
         view.write(rejected_event(f"client-{number}"))

@@ -52,7 +52,7 @@ def state_with(
     )
 
 
-def test_what_one_worker_knows_of_a_broker_outweighs_what_others_have_not_checked() -> None:
+def test_checked_broker_state_of_one_worker_overrides_unchecked_states() -> None:
     state = state_with(view_with("a", {1: 1}), [])
     bootstrap, broker = state["brokers"]
 
@@ -92,7 +92,7 @@ def view_with(client_id: str, seconds: dict[int, int]) -> LiveView:
     return view
 
 
-def test_a_single_state_is_unchanged() -> None:
+def test_merging_single_state_returns_it_unchanged() -> None:
     state = state_with(view_with("a", {1: 1}), [])
 
     assert merged_state([state]) == state
@@ -116,7 +116,7 @@ def test_histories_and_lists_of_two_proxies_are_merged() -> None:
     assert [broker["name"] for broker in state["brokers"]] == ["bootstrap", "broker 1"]
 
 
-def test_a_new_process_does_not_change_the_other_histories() -> None:
+def test_merging_new_process_keeps_existing_histories() -> None:
     one = state_with(view_with("a", {100: 1, 101: 2}), [])
     new = state_with(LiveView(Counters(), None, NOW), [])
 
@@ -124,7 +124,7 @@ def test_a_new_process_does_not_change_the_other_histories() -> None:
     assert merged_state([new, new])["history"] == new["history"]
 
 
-def test_different_clients_stay_apart_the_worst_first() -> None:
+def test_merged_violation_groups_are_per_client_and_sorted_by_batches() -> None:
     worse = view_with("b", {100: 1})
     worse.write(rejected_event("b"))
 
@@ -133,7 +133,7 @@ def test_different_clients_stay_apart_the_worst_first() -> None:
     assert [(one["client_id"], one["batches"]) for one in state["violation_groups"]] == [("b", 2), ("a", 1)]
 
 
-def test_topics_of_two_workers_are_listed_once_and_the_oldest_make_room() -> None:
+def test_merged_topics_are_unique_and_oldest_are_dropped() -> None:
     states = []
     for worker in range(2):
         view = LiveView(Counters(), None, NOW)

@@ -53,14 +53,14 @@ def test_a_batch_counts_by_its_base_and_its_latest_timestamp(codec: int, has_fas
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_batches_without_timestamps_do_not_count(has_fast_path: bool) -> None:
+def test_batches_without_timestamps_are_not_counted(has_fast_path: bool) -> None:
     found = distances_of([batch([Rec(-1)])], has_fast_path)
 
     assert found["behind"] == distance_steps(0)
 
 
 @pytest.mark.parametrize("has_fast_path", LANES)
-def test_a_request_that_falls_back_counts_once(has_fast_path: bool) -> None:
+def test_request_that_falls_back_to_slow_path_is_counted_once(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, **BOUNDS)
     good, bad = batch([Rec(NOW - DAY)]), batch([Rec(NOW * 1_000_000)])
     for number, parts in enumerate(([(0, TAUGHT)], [(0, good), (1, bad)])):

@@ -33,7 +33,7 @@ def test_counts_are_kept_by_10_s_and_a_pause_counts_as_zero() -> None:
 
 
 @pytest.mark.parametrize("seconds", [10 * BINS, 10 * BINS + 5, 100_000, -100_000], ids=str)
-def test_old_counts_leave_after_15_minutes_and_a_clock_that_jumps_loses_nothing_new(seconds: int) -> None:
+def test_counts_expire_after_15_minutes_and_new_ones_survive_clock_jumps(seconds: int) -> None:
     traffic = Traffic(9, BEGIN)
     traffic.add("orders", 7, 7, 7)
     traffic.tick(BEGIN + 1000 * seconds)
@@ -49,7 +49,7 @@ def test_old_counts_leave_after_15_minutes_and_a_clock_that_jumps_loses_nothing_
     assert history["begin"] + 10 * len(history["batches"]) == now_ms // 10_000 * 10
 
 
-def test_the_name_that_was_seen_longest_ago_is_replaced() -> None:
+def test_least_recently_seen_name_is_replaced() -> None:
     traffic = Traffic(2, BEGIN)
     for name in ("a", None, "a", "c"):
         traffic.add(name, 1)

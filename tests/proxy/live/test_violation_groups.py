@@ -62,7 +62,7 @@ def test_a_small_query_returns_the_largest_groups() -> None:
     assert [one["client_id"] for one in view.violation_groups.state(2)] == ["b", "c"]
 
 
-def test_of_many_equal_violations_one_is_listed_and_all_are_counted() -> None:
+def test_equal_violations_are_listed_once_and_all_counted() -> None:
     view = new_view()
     for millisecond in range(1000):
         view.write(rejected_event(now_ms=NOW + millisecond))

@@ -214,7 +214,7 @@ async def test_a_health_check_that_sends_nothing_is_not_logged(
     assert lines == []
 
 
-async def test_other_handshake_failures_are_logged(tmp_path: Path) -> None:
+async def test_unexpected_handshake_errors_are_logged(tmp_path: Path) -> None:
     def raise_error(_client: str | None) -> asyncio.BaseProtocol:
         raise RuntimeError("no session for you")
 

@@ -141,7 +141,7 @@ async def test_errors_of_all_attempts_are_reported(scripted_attempts: ScriptedAt
     assert list(map(str, raised.value.errors)) == names
 
 
-async def test_a_second_connection_that_is_established_is_closed(scripted_attempts: ScriptedAttempts) -> None:
+async def test_connection_that_loses_the_race_is_closed(scripted_attempts: ScriptedAttempts) -> None:
     assert (
         await scripted_attempts.run_race(
             scripted_attempts.late_successful_attempt("a"), scripted_attempts.successful_attempt("b"), after=_SHORT

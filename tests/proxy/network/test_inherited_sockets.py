@@ -49,7 +49,7 @@ def test_a_handed_over_socket_that_does_not_listen_is_an_error_with_advice(kind:
 
 
 @pytest.mark.parametrize("said", [{}, {"LISTEN_PID": "1", "LISTEN_FDS": "2"}, {"LISTEN_FDS": "2"}])
-def test_sockets_for_another_process_are_left_alone(said: dict[str, str]) -> None:
+def test_ignores_inherited_sockets_meant_for_another_process(said: dict[str, str]) -> None:
     environment = {"PATH": "/bin", "LISTEN_FDNAMES": "a:b", **said}
 
     found = inherited_sockets(environment, os.getpid())

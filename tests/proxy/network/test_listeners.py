@@ -40,7 +40,7 @@ def test_a_server_name_selects_the_broker_with_its_node_id(asked: str | None, no
     assert unopened_listeners("broker-{node_id}.kafka.test").node_named(asked) == node_id
 
 
-async def test_brokers_by_name_are_advertised_with_the_one_port() -> None:
+async def test_brokers_selected_by_server_name_share_one_advertised_port() -> None:
     named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
@@ -131,7 +131,7 @@ async def test_taken_ports_count_against_the_listener_limit() -> None:
     await opened.close()
 
 
-async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
+async def test_largest_node_id_gets_unique_server_name() -> None:
     named = unopened_listeners("b{node_id}.kafka.test")
     named.open_bootstrap()
     try:
@@ -141,7 +141,7 @@ async def test_the_largest_node_id_has_a_name_of_its_own() -> None:
         await asyncio.wait_for(named.close(), 5)
 
 
-async def test_mapped_brokers_have_their_ports_and_others_follow_the_base() -> None:
+async def test_mapped_brokers_use_mapped_ports_and_unmapped_ones_follow_base_port() -> None:
     listen = Listen(
         bootstrap=HostPort("127.0.0.1", 19999), broker_port_base=20_000, broker_port_map={2_000_000_000: 21_000}
     )

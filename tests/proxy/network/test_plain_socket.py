@@ -86,7 +86,7 @@ async def test_a_peer_that_does_not_read_causes_full_and_drained_events(wire: Co
 
 @pytest.mark.long
 @for_all_sockets
-async def test_a_close_sends_what_was_written(wire: ConnectionWithPeer) -> None:
+async def test_close_flushes_written_bytes(wire: ConnectionWithPeer) -> None:
     data = os.urandom(MUCH)
     wire.connection.write(data)
 
@@ -99,7 +99,7 @@ async def test_a_close_sends_what_was_written(wire: ConnectionWithPeer) -> None:
 
 
 @for_all_sockets
-async def test_an_abort_sends_nothing_more(wire: ConnectionWithPeer) -> None:
+async def test_abort_discards_unsent_bytes(wire: ConnectionWithPeer) -> None:
     wire.connection.write(os.urandom(MUCH))
 
     wire.connection.abort()
@@ -191,7 +191,7 @@ async def test_bytes_before_a_reset_are_delivered_after_a_pause(wire: Connection
 
 
 @for_all_sockets
-async def test_a_reset_is_noticed_while_only_writing(wire: ConnectionWithPeer) -> None:
+async def test_peer_reset_is_detected_while_only_writing(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     wire.connection.write(os.urandom(MUCH))
     await wait_until(lambda: wire.connection.is_full)

@@ -34,7 +34,7 @@ def version_2_header(rest: str) -> bytes:
         ("21310000", "", None),
     ],
 )
-def test_header_names_the_clients_address(head: str, behind: str, client: str | None) -> None:
+def test_proxy_header_contains_client_address(head: str, behind: str, client: str | None) -> None:
     after = bytes.fromhex(behind)
 
     assert remaining_bytes(version_2_header(head)) in (len(after), 0)

@@ -99,7 +99,7 @@ async def connect_natively(addresses: tuple[HostPort, ...], patience: float = 2)
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("address", IMPOSSIBLE, ids=lambda address: str(ascii(str(address)[:20])))
-def test_an_impossible_address_is_an_error_and_the_next_is_tried(address: HostPort, run: object) -> None:
+def test_invalid_address_is_reported_and_next_address_is_tried(address: HostPort, run: object) -> None:
     nobody = HostPort("127.0.0.1", free_ports(1))
 
     with pytest.raises(UpstreamUnreachable) as raised:
@@ -142,7 +142,7 @@ async def test_the_next_address_of_a_name_is_tried_while_the_first_is_silent(mon
         ("255.255.255.255", rf"^Multiple exceptions: .*Errno {errno.ECONNREFUSED}.*, .*Errno"),
     ],
 )
-async def test_of_several_addresses_of_a_name_each_reason_is_reported_once(
+async def test_connect_error_reports_each_distinct_address_failure_once(
     second: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nobody = free_ports(1)

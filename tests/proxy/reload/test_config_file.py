@@ -32,7 +32,7 @@ def look_twice(file: ConfigFile) -> bool:
     return file.has_changed()
 
 
-def test_changed_content_is_a_change_after_it_is_stable(file: ConfigFile, main: Path) -> None:
+def test_changed_content_is_detected_once_it_is_stable(file: ConfigFile, main: Path) -> None:
     main.write_text(SMALLEST)
 
     assert [file.has_changed() for _ in range(2)] == [False, True]
@@ -40,7 +40,7 @@ def test_changed_content_is_a_change_after_it_is_stable(file: ConfigFile, main: 
     assert [file.has_changed() for _ in range(3)] == [False, False, False]
 
 
-def test_rewriting_the_same_content_is_no_change(file: ConfigFile, main: Path) -> None:
+def test_rewriting_same_content_is_not_detected_as_change(file: ConfigFile, main: Path) -> None:
     other = main.with_name("other")
     other.write_text(main.read_text())
     other.replace(main)
@@ -48,7 +48,7 @@ def test_rewriting_the_same_content_is_no_change(file: ConfigFile, main: Path) -
     assert look_twice(file) is False
 
 
-def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, main: Path) -> None:
+def test_added_changed_or_removed_topic_file_is_detected(file: ConfigFile, main: Path) -> None:
     team = main.parent / "policies" / "team.yaml"
     for step in (
         lambda: team.write_text("topics: [{match: a}]"),
@@ -60,7 +60,7 @@ def test_an_added_changed_or_removed_topic_file_is_a_change(file: ConfigFile, ma
         file.read()
 
 
-def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> None:
+def test_redirected_symlink_of_folder_is_detected_as_change(tmp_path: Path) -> None:
     for name, mode in (("..1", "reject"), ("..2", "observe")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "team.yaml").write_text(f"topics: [{{match: a, mode: {mode}}}]")
@@ -79,7 +79,7 @@ def test_a_folder_that_is_exchanged_by_its_link_is_a_change(tmp_path: Path) -> N
     assert file.read().config.topics[0].mode == "observe"
 
 
-def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file: ConfigFile, main: Path) -> None:
+def test_file_removed_right_after_first_inclusion_is_detected_as_change(file: ConfigFile, main: Path) -> None:
     (main.parent / "more").mkdir()
     more = main.parent / "more" / "team.yaml"
     more.write_text("topics: [{match: a}]")
@@ -92,7 +92,7 @@ def test_a_file_that_vanishes_right_after_it_was_first_included_is_a_change(file
     assert list(file.read(loaded.source).source.missing) == [more]
 
 
-def test_a_missing_configuration_file_is_not_a_change(file: ConfigFile, main: Path) -> None:
+def test_missing_configuration_file_is_not_detected_as_change(file: ConfigFile, main: Path) -> None:
     text = main.read_text()
     main.unlink()
     assert look_twice(file) is False
@@ -112,7 +112,7 @@ def test_an_invalid_file_is_reported_once_and_its_topic_files_are_still_watched(
     assert look_twice(file) is True
 
 
-def test_keys_that_wait_for_a_restart_are_named_without_values() -> None:
+def test_keys_needing_restart_are_reported_without_values() -> None:
     before = load_text(SMALLEST + "topics: [{match: a}]").config
     after = load_text(
         SMALLEST + "topics: [{match: b}]\ndefaults: {mode: observe}\nlimits: {max_in_flight: 7}\nadmin: {listen: 'h:1'}"

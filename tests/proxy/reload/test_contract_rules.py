@@ -76,7 +76,7 @@ def test_verdicts_on_records_follow_the_contract_standard(
     assert [value for value in bad if not faults_of_value(value)] == []
 
 
-def test_the_severity_of_a_warning_is_observed(tmp_path: Path) -> None:
+def test_contract_rule_with_severity_warning_is_observed(tmp_path: Path) -> None:
     quality = "quality: [{id: q, metric: nullValues, mustBe: 0, severity: warning}]"
     loaded = load_texts(tmp_path, "contracts: c.odcs.yaml\n", c_odcs=contract_with_fields(f"[{{name: a, {quality}}}]"))
 

@@ -52,7 +52,7 @@ def test_a_topic_is_suspended_with_its_reason_until_its_end_time(stage: Stage) -
     assert stage.conditions() == []
 
 
-def test_resuming_all_topics_also_resumes_a_topic_suspended_on_its_own(stage: Stage) -> None:
+def test_resuming_all_topics_also_resumes_individually_suspended_topics(stage: Stage) -> None:
     stage.enforcement.suspend("orders", "first", 60)
     stage.enforcement.suspend(None, "second", 60)
 
@@ -100,7 +100,7 @@ def cluster_suspension(topic: str | None, seconds: int) -> Suspension:
     )
 
 
-def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(stage: Stage) -> None:
+def test_adopted_cluster_suspensions_replace_earlier_ones_and_keep_local_ones(stage: Stage) -> None:
     stage.enforcement.suspend("orders", "mine", 60)
     stage.enforcement.adopt([cluster_suspension("orders", 90), cluster_suspension("payments", 90)])
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders", "payments"}))
@@ -113,7 +113,7 @@ def test_suspensions_of_all_proxies_replace_those_before_and_leave_the_own_ones(
     assert stage.in_force == NOTHING_SUSPENDED
 
 
-def test_suspensions_of_all_proxies_end_at_their_time_too(stage: Stage) -> None:
+def test_cluster_suspensions_end_at_their_end_time(stage: Stage) -> None:
     stage.enforcement.adopt([cluster_suspension("orders", 90), cluster_suspension("late", 0)])
     assert stage.in_force == SuspendedTopics(topics=frozenset({"orders"}))
 

@@ -176,7 +176,7 @@ async def watch(
 
 @pytest.mark.parametrize("lose", [remove_file, make_unreadable])
 @pytest.mark.parametrize("key", KEYS)
-async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back(
+async def test_missing_file_keeps_last_content_and_raises_condition_until_restored(
     key: str, lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = write_files(tmp_path, key)
@@ -202,7 +202,7 @@ async def test_a_lost_file_keeps_its_content_and_is_a_condition_until_it_is_back
 
 
 @pytest.mark.parametrize("lose", [remove_file, make_unreadable])
-async def test_a_lost_file_that_an_asyncapi_document_refers_to_keeps_its_content_too(
+async def test_missing_file_referenced_by_asyncapi_document_keeps_last_content(
     lose: Callable[[Path], None], watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = tmp_path / "order.json"
@@ -226,7 +226,7 @@ async def test_a_lost_file_that_an_asyncapi_document_refers_to_keeps_its_content
     assert await watched.wait_for_condition(file, is_found=False) is None
 
 
-async def test_a_changed_file_that_an_asyncapi_document_refers_to_is_in_force(
+async def test_changed_file_referenced_by_asyncapi_document_takes_effect(
     watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = tmp_path / "order.json"
@@ -243,7 +243,7 @@ async def test_a_changed_file_that_an_asyncapi_document_refers_to_is_in_force(
     assert "amount" in str(watched.config.topics)
 
 
-async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
+async def test_mismatched_key_file_raises_condition_and_prevents_restart(
     watch: Callable[[str], WatchedConfiguration], tmp_path: Path
 ) -> None:
     file = write_files(tmp_path, "listen.tls.key_file")
@@ -259,9 +259,7 @@ async def test_a_key_that_does_not_fit_is_a_condition_and_ends_a_restart(
         use_files(watched.config)
 
 
-def test_a_context_follows_files_that_are_back_with_new_content(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_tls_context_reloads_restored_files_with_new_content(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kept_files, "_contents", {})
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
@@ -283,7 +281,7 @@ def test_a_context_follows_files_that_are_back_with_new_content(
         assert context.current() is not old
 
 
-def test_only_readers_with_a_reason_read_files_by_themselves() -> None:
+def test_only_listed_modules_read_files_directly() -> None:
     sources = {file: file.read_text() for part in ("config", "proxy") for file in (ROOT / part).rglob("*.py")}
     readers = {
         str(file.relative_to(ROOT))

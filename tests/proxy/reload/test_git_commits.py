@@ -29,7 +29,7 @@ def policies(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
+def test_committed_file_is_reported_with_commit_and_author(policies: Path) -> None:
     file = policies / "orders.yaml"
     commit = run_git(policies, "rev-parse", "HEAD")[:12]
     (policies / "other.yaml").write_text("topics: []\n")
@@ -39,21 +39,21 @@ def test_a_committed_file_has_its_commit_and_author(policies: Path) -> None:
     assert commits_of([str(file)]) == {str(file): f"commit {commit} by Ann\\x1bÉ"}
 
 
-def test_a_file_that_a_link_leads_to_has_the_commit_of_its_repository(policies: Path, tmp_path: Path) -> None:
+def test_symlinked_file_has_commit_of_its_target_repository(policies: Path, tmp_path: Path) -> None:
     link = tmp_path / "current"
     link.symlink_to(policies)
 
     assert commits_of([str(link / "orders.yaml")])[str(link / "orders.yaml")].startswith("commit ")
 
 
-def test_a_link_that_leads_to_itself_has_no_commit(tmp_path: Path) -> None:
+def test_self_referencing_symlink_has_no_commit(tmp_path: Path) -> None:
     link = tmp_path / "orders.yaml"
     link.symlink_to(link)
 
     assert commits_of([str(link)]) == {}
 
 
-def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None:
+def test_uncommitted_change_is_reported_with_last_commit(policies: Path) -> None:
     file = policies / "orders.yaml"
     commit = run_git(policies, "rev-parse", "HEAD")[:12]
     file.write_text("topics: [{match: a}]\n")
@@ -61,7 +61,7 @@ def test_a_change_that_is_not_committed_is_named_as_such(policies: Path) -> None
     assert commits_of([str(file)]) == {str(file): f"changed after commit {commit} by Ann\\x1bÉ"}
 
 
-def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: Path) -> None:
+def test_untracked_files_have_no_commit(policies: Path, tmp_path: Path) -> None:
     new, outside = policies / "new.yaml", tmp_path / "outside.yaml"
     new.write_text("")
     outside.write_text("")
@@ -69,13 +69,15 @@ def test_files_that_git_does_not_know_have_no_commit(policies: Path, tmp_path: P
     assert commits_of([str(new), str(outside), str(policies / "gone.yaml"), "/nowhere/at/all.yaml"]) == {}
 
 
-def test_without_git_no_file_has_a_commit(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_have_no_commit_if_git_is_not_installed(
+    policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert commits_of([str(policies / "orders.yaml")]) == {}
 
 
-def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path) -> None:
+def test_programs_configured_in_repository_are_not_run(policies: Path, tmp_path: Path) -> None:
     ran, script = tmp_path / "ran", tmp_path / "script"
     script.write_text(f"#!/bin/sh\ntouch {ran}\n")
     script.chmod(0o755)
@@ -89,7 +91,9 @@ def test_what_a_repository_configures_is_not_run(policies: Path, tmp_path: Path)
     assert not ran.exists()
 
 
-def test_a_git_that_hangs_is_left_behind(policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_hanging_git_is_abandoned_after_timeout(
+    policies: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     slow = tmp_path / "git"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)

@@ -116,7 +116,7 @@ _SHORT = ("configuration", "own certificate", "token")  # one for each way of re
 @pytest.mark.parametrize(
     "which", [pytest.param(which, marks=() if which in _SHORT else pytest.mark.long) for which in FILES]
 )
-def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> None:
+def test_fifo_in_place_of_file_does_not_block_proxy(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)
     content = path.read_bytes()
@@ -139,7 +139,7 @@ def test_a_fifo_in_place_of_a_file_delays_nothing(which: str, stage: Stage) -> N
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", FILES)
-def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which: str, stage: Stage) -> None:
+def test_hanging_file_system_does_not_block_proxy_and_file_is_read_later(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)
     hangs = path.with_name(path.name + ".hangs")
@@ -165,7 +165,7 @@ def test_a_hanging_file_system_delays_nothing_and_is_read_when_it_responds(which
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", ["configuration", "certificate", "token"])
-def test_while_a_file_system_hangs_the_proxy_stops_at_once(which: str, stage: Stage) -> None:
+def test_proxy_stops_immediately_while_file_system_hangs(which: str, stage: Stage) -> None:
     named = FILES[which]
     path = stage.file(named.name)
     path.with_name(path.name + ".hangs").touch()

@@ -59,7 +59,7 @@ def test_a_policy_change_is_stricter_and_its_reversal_looser(looser: str, strict
     )
 
 
-def test_each_key_of_a_policy_has_a_direction_or_is_known_to_have_none() -> None:
+def test_every_policy_key_has_a_direction_or_is_listed_without_one() -> None:
     directed = {words.split()[0].replace("rule", "rules") for _, _, words in DIRECTED}
 
     assert directed | NEITHER == {value.key for value in effective_policy(TopicPolicy())}, (
@@ -82,7 +82,7 @@ def test_changes_without_a_direction_are_reported_as_changed() -> None:
     ]
 
 
-def test_the_defaults_count_for_each_topic_and_the_floor_too() -> None:
+def test_changes_of_defaults_and_floor_are_reported_for_each_topic() -> None:
     assert change_lines(topic_with_keys(""), f"defaults: {{{AFTER}: 1h}}\n{topic_with_keys(f'{AFTER}: 1m')}") == [
         f"o*: stricter: {AFTER} none -> 60000",
         f"topics without an entry: stricter: {AFTER} none -> 3600000",
@@ -92,7 +92,7 @@ def test_the_defaults_count_for_each_topic_and_the_floor_too() -> None:
     ) == ["o*: stricter: checks none -> all"]
 
 
-def test_an_entry_after_another_one_that_matches_changes_nothing() -> None:
+def test_change_of_shadowed_entry_is_not_reported() -> None:
     before = f"topics: [{{match: 'o*'}}, {{match: orders, {AFTER}: 1h}}]"
     assert change_lines(before, before.replace("1h", "2h")) == []
 
@@ -110,7 +110,7 @@ def test_added_and_removed_entries_are_reported_as_stricter_or_looser() -> None:
     ]
 
 
-def test_a_regular_expression_is_compared_under_its_floor() -> None:
+def test_policies_of_regular_expression_are_compared_under_its_floor() -> None:
     """A floor applies if it provably covers all topics of the expression. Looser keys below the floor change
     nothing."""
     floor = "floor: [{match: audit}, {match: b*, message.timestamp.after.max.ms: 5}, {match: '*', mode: reject}]\n"
@@ -140,7 +140,7 @@ def test_changed_request_rules_exemptions_and_quotas_are_reported() -> None:
     ]
 
 
-def test_a_change_names_its_line_and_equal_files_have_none() -> None:
+def test_change_names_its_line_and_equal_files_have_no_changes() -> None:
     before, after = (
         load_text(SMALLEST + topic_with_keys("")),
         load_text(f"{SMALLEST}topics:\n  - match: o*\n    mode: observe\n"),

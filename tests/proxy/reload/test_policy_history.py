@@ -3,7 +3,7 @@
 from sluicegate.proxy.reload.policy_history import MOST_KEPT, PolicyHistory, PolicyReload
 
 
-def test_only_the_newest_reloads_are_kept_and_each_is_small() -> None:
+def test_history_keeps_only_newest_reloads_and_bounds_their_size() -> None:
     history = PolicyHistory()
     files = {f"f{i}.yaml": None for i in range(1000)}
     for i in range(MOST_KEPT + 5):
@@ -16,7 +16,7 @@ def test_only_the_newest_reloads_are_kept_and_each_is_small() -> None:
     assert max(map(len, kept[0]["looser"])) < 400
 
 
-def test_a_reload_that_was_not_compared_has_no_effects() -> None:
+def test_uncompared_reload_lists_no_policy_changes() -> None:
     reload = PolicyReload(5, {"c.yaml": "ab"}).as_json()
 
     assert (reload["compared"], reload["stricter"], reload["looser"], reload["changed"]) == (False, [], [], [])

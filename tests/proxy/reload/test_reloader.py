@@ -73,7 +73,7 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         await running
 
 
-async def test_a_changed_file_takes_effect(stage: Stage) -> None:
+async def test_changed_configuration_file_takes_effect(stage: Stage) -> None:
     stage.write(SMALLEST + "topics: [{match: payments}]\n")
 
     await stage.has_counted(1, 0)
@@ -82,7 +82,7 @@ async def test_a_changed_file_takes_effect(stage: Stage) -> None:
     assert rejection_detail(stage.status) is None
 
 
-async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file(stage: Stage) -> None:
+async def test_reload_reports_stricter_and_looser_policies_and_changed_file(stage: Stage) -> None:
     began_ms = time.time_ns() // 1_000_000
     text = f"{SMALLEST}topics:\n  - {{match: orders, cleanup.policy: compact}}\n"
 
@@ -113,7 +113,7 @@ async def test_a_reload_reports_what_became_stricter_or_looser_and_by_which_file
     }
 
 
-async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Stage) -> None:
+async def test_rejected_configuration_reports_each_problem_and_is_not_applied(stage: Stage) -> None:
     stage.write(SMALLEST + "limits: {max_in_flight: many}\ndrain_timeout_seconds: soon\n")
 
     await stage.has_counted(0, 1)
@@ -130,7 +130,7 @@ async def test_a_rejected_file_names_each_problem_and_changes_nothing(stage: Sta
     assert rejection_detail(stage.status) is None
 
 
-async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: Stage) -> None:
+async def test_rejects_rule_that_cannot_be_compiled_and_names_its_line(stage: Stage) -> None:
     rule = "{name: r, value: {schema: {format: json, file: none.json}}}"
     stage.write(SMALLEST + f"topics:\n  - match: a\n    rules: [{rule}]\n")
 
@@ -141,7 +141,7 @@ async def test_a_rule_that_cannot_be_compiled_is_rejected_with_its_place(stage: 
     assert "none.json cannot be read" in rejection_detail(stage.status)
 
 
-async def test_a_hanging_load_is_logged_once_and_repeated_when_the_file_responds(
+async def test_hanging_load_is_logged_once_and_file_is_loaded_when_it_responds(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event loop continues during the load, and the file takes effect without another change."""
@@ -188,7 +188,7 @@ async def test_a_hanging_file_check_is_logged_once_and_the_file_is_loaded_later(
 
 @pytest.mark.internal_error
 @pytest.mark.parametrize("error", [RuleUnusable("it has changed"), ValueError("a bug")], ids=["rule", "fault"])
-async def test_a_rejection_after_the_file_returns_is_reported_once(
+async def test_rejection_after_file_becomes_readable_is_reported_once(
     error: Exception, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_changed, looks = stage.file.has_changed, 0
@@ -214,7 +214,7 @@ async def test_a_rejection_after_the_file_returns_is_reported_once(
 
 
 @pytest.mark.internal_error
-async def test_an_error_while_adopting_leaves_the_reloader_running(
+async def test_reloader_keeps_running_after_error_while_adopting_configuration(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adopted = stage.adopt
@@ -235,7 +235,7 @@ def missing_file_details(status: Status) -> dict[str, str]:
     return {each.subject: each.detail for each in status.active() if each.condition is Condition.POLICY_FILE_MISSING}
 
 
-async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_accepted(stage: Stage) -> None:
+async def test_policies_of_removed_folder_stay_in_force_until_removal_is_accepted(stage: Stage) -> None:
     """The folder also contains the schema of a rule."""
     teams = stage.path.parent / "teams"
     teams.mkdir()
@@ -280,7 +280,7 @@ async def test_policies_of_a_vanished_folder_stay_in_force_until_the_removal_is_
     assert (await stage.reloader.reload(accepts_removed=False)).missing == []
 
 
-async def test_a_removal_is_not_accepted_with_a_configuration_that_is_rejected(stage: Stage) -> None:
+async def test_removal_is_not_accepted_if_configuration_is_rejected(stage: Stage) -> None:
     (stage.path.parent / "team.yaml").write_text("topics: [{match: orders}]\n")
     stage.write(SMALLEST + "topic_files: team.yaml\n")
     await stage.has_counted(1, 0)
@@ -327,7 +327,7 @@ OF_FILE = {
     ],
     ids=["rule", "key", "defaults", "floor", "protobuf", "import", "sensitive", "the key of hashes"],
 )
-async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_back(
+async def test_removed_schema_or_key_file_stays_in_force_until_it_is_restored(
     stage: Stage, keys: str, file: str, topics: str
 ) -> None:
     folder = stage.path.parent
@@ -365,7 +365,7 @@ async def test_a_schema_or_key_whose_file_vanished_is_applied_until_the_file_is_
     assert rejection_detail(stage.status) is None
 
 
-async def test_a_broken_schema_is_rejected_while_its_file_is_there(stage: Stage) -> None:
+async def test_invalid_schema_in_existing_file_is_rejected(stage: Stage) -> None:
     (stage.path.parent / "schema.json").write_text('{"type": "object"}')
     stage.write(f"{SMALLEST}topics: [{{match: orders, rules: [{{name: r, value: {OF_FILE['json']}}}]}}]\n")
     await stage.has_counted(1, 0)

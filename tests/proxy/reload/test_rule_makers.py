@@ -43,7 +43,7 @@ def json_schema_file(folder: Path, padding: int, kind: str = "object") -> Schema
     return Schema(format="json", file=str(file))
 
 
-def test_a_small_schema_is_compiled_in_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_small_schema_is_compiled_in_calling_process(rule_makers: RuleMakers, tmp_path: Path) -> None:
     rule = rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, 100), Side.VALUE)
 
     assert not rule.is_slow
@@ -84,7 +84,7 @@ def json_schema_with_patterns(count: int, pattern: str) -> str:
     ],
     ids=["many", "nested counts", "names of properties", "some", "short"],
 )
-def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_interpreter(
+def test_small_schema_with_costly_patterns_is_compiled_only_in_rules_process(
     rule_makers: RuleMakers, text: str, is_compiled_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4,000 patterns hold the interpreter for 100 to 280 ms; a pattern too large for its library for 500 ms."""
@@ -106,7 +106,7 @@ def test_a_small_schema_with_costly_patterns_is_not_compiled_on_the_event_loops_
     assert (rule_makers.pid is None) is is_compiled_here
 
 
-def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_large_invalid_schema_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
     with pytest.raises(SchemaUnusable):
         rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE, "nothing"), Side.VALUE)
 
@@ -114,7 +114,7 @@ def test_a_large_schema_that_cannot_be_used_is_rejected(rule_makers: RuleMakers,
 @pytest.mark.parametrize(
     ("content", "reason"), [("{", "the schema is not JSON"), ("7", "a JSON Schema must be an object")]
 )
-def test_a_broken_schema_names_its_file(
+def test_invalid_schema_error_names_schema_file(
     rule_makers: RuleMakers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -129,7 +129,7 @@ def test_a_broken_schema_names_its_file(
         maker.of_schema(Schema(format="json", file="none.json"), Side.VALUE)
 
 
-def test_without_a_library_the_advice_is_one_for_containers_too(
+def test_missing_library_error_names_pip_extra_and_container_image(
     rule_makers: RuleMakers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
@@ -140,14 +140,16 @@ def test_without_a_library_the_advice_is_one_for_containers_too(
         rule_makers.for_registries({}).of_schema(Schema(format="json", text="{}"), Side.VALUE)
 
 
-def test_without_a_rules_process_a_large_schema_is_no_outage(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_large_schema_is_rejected_without_outage_if_rules_process_is_closed(
+    rule_makers: RuleMakers, tmp_path: Path
+) -> None:
     rule_makers.close()
 
     with pytest.raises(SchemaUnusable, match="too costly to compile without the rules process"):
         rule_makers.for_registries({}).of_schema(json_schema_file(tmp_path, LARGE), Side.VALUE)
 
 
-def test_a_costly_rule_about_a_value_is_stoppable(rule_makers: RuleMakers) -> None:
+def test_costly_value_check_runs_in_rules_process(rule_makers: RuleMakers) -> None:
     maker = rule_makers.for_registries({})
     cheap, costly = (
         maker.of_content("json", Side.VALUE, {"duplicate_keys": keys, "max_depth": 9}) for keys in ("allow", "reject")
@@ -177,7 +179,7 @@ def test_an_expression_over_a_large_avro_value_runs_in_the_rules_process(
     assert rule_makers.pid is not None
 
 
-def test_an_expression_that_does_not_fit_its_schema_file_is_rejected(rule_makers: RuleMakers, tmp_path: Path) -> None:
+def test_rejects_expression_with_field_missing_from_schema_file(rule_makers: RuleMakers, tmp_path: Path) -> None:
     file = tmp_path / "order.avsc"
     file.write_text('{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}')
 
@@ -237,7 +239,7 @@ def schema_with_constraints(folder: Path, text: str = CONSTRAINED) -> Schema:
     return Schema(format="protobuf", file=str(file), message="Order", protovalidate=True)
 
 
-def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes_too_long(tmp_path: Path) -> None:
+def test_constraints_run_in_rules_process_and_report_too_costly_records(tmp_path: Path) -> None:
     makers = RuleMakers(WaitBudget(), Counters(), Limits(rule_cpu_seconds=0.3))
     try:
         rule = makers.for_registries({}).of_constraints(schema_with_constraints(tmp_path), Side.VALUE)
@@ -266,9 +268,7 @@ def test_constraints_run_in_the_rules_process_and_blame_the_sender_of_what_takes
         makers.close()
 
 
-def test_constraints_that_do_not_compile_are_reported_before_a_record_comes(
-    rule_makers: RuleMakers, tmp_path: Path
-) -> None:
+def test_constraints_that_do_not_compile_are_rejected_at_rule_creation(rule_makers: RuleMakers, tmp_path: Path) -> None:
     given = schema_with_constraints(tmp_path, CONSTRAINED.replace("!= 'x'", "!="))
 
     with pytest.raises(SchemaUnusable, match="the constraints of Order cannot be compiled: "):

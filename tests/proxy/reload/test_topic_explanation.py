@@ -28,7 +28,7 @@ def test_every_key_of_a_topic_is_explained() -> None:
     assert told["the"] == "proxy fixes nothing while mode is observe"
 
 
-def test_the_owner_is_explained() -> None:
+def test_topic_owner_is_explained() -> None:
     text = "topics:\n  - match: orders\n    owner: {team: orders, contact: '#orders'}\n"
 
     assert explanation_by_key(text)["owner"] == "orders (#orders)  (c.yaml:5, topics[0].owner)"
@@ -49,7 +49,7 @@ def test_a_value_of_the_floor_is_explained_with_its_line() -> None:
     assert told["{name:"] == "keyed, key: {required: true}}  (c.yaml:6, floor[0].rules[0])"
 
 
-def test_unset_keys_have_our_defaults() -> None:
+def test_unset_keys_are_explained_with_sluicegate_defaults() -> None:
     told = explanation_by_key("")
 
     assert told["mode"] == "reject  (sluicegate default)"
@@ -69,7 +69,7 @@ def test_later_matching_entries_are_listed(tmp_path: Path) -> None:
     assert lines[1] == (f"  {team}:2, topics[0].match: orders also matches, but comes later: the first match decides")
 
 
-def test_an_entry_of_a_topic_file_is_named_by_its_index_there(tmp_path: Path) -> None:
+def test_topic_file_entry_is_named_by_its_index_in_that_file(tmp_path: Path) -> None:
     main, team = tmp_path / "c.yaml", tmp_path / "team.yaml"
     main.write_text(SMALLEST + "topic_files: team.yaml\ntopics: [{match: own}]\n")
     team.write_text("topics:\n  - match: orders\n    mode: observe\n")
@@ -100,7 +100,7 @@ def test_record_and_request_rules_are_listed_with_their_lines() -> None:
     assert not any("other" in line or "far" in line for line in lines)
 
 
-def test_a_quarantine_is_listed_with_its_line_as_source_of_the_mode() -> None:
+def test_quarantine_is_explained_as_source_of_the_mode() -> None:
     text = "topics:\n  - match: orders\n    quarantine: dead\n"
     lines = [" ".join(line.split()) for line in explain("orders", load_text(SMALLEST + text))]
 

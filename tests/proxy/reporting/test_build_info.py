@@ -6,7 +6,7 @@ from pathlib import Path
 from sluicegate.proxy.reporting.build_info import VERSION, uncompiled_modules
 
 
-def test_declarations_without_a_module_of_their_own_are_not_missing(tmp_path: Path) -> None:
+def test_uncompiled_modules_ignores_pxd_files_without_module(tmp_path: Path) -> None:
     room = tmp_path / "protocol"
     room.mkdir()
     for name in ("only_declared.pxd", "left_out.pxd", "left_out.py", "native.pxd", "native.pyx"):
@@ -15,5 +15,5 @@ def test_declarations_without_a_module_of_their_own_are_not_missing(tmp_path: Pa
     assert sorted(uncompiled_modules(tmp_path)) == ["protocol.left_out", "protocol.native"]
 
 
-def test_the_version_is_the_installed_one() -> None:
+def test_version_equals_installed_version() -> None:
     assert version("sluicegate") == VERSION

@@ -21,13 +21,13 @@ def failure_reasons(health: WriteHealth) -> dict[str, str]:
     return {destination: failing.reason for destination, failing in health.failing().items()}
 
 
-def test_successes_alone_are_no_failure(health: WriteHealth) -> None:
+def test_destination_is_not_failing_after_success(health: WriteHealth) -> None:
     health.succeeded("topic dead")
 
     assert health.failing() == {}
 
 
-def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth, clock: Clock) -> None:
+def test_failure_ends_after_success_and_six_seconds_without_failure(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
     assert failure_reasons(health) == {"topic dead": "unknown topic"}
 
@@ -38,7 +38,7 @@ def test_a_failure_ends_with_a_success_and_six_quiet_seconds(health: WriteHealth
     assert health.failing() == {}
 
 
-def test_a_failure_after_a_success_has_its_own_beginning(health: WriteHealth, clock: Clock) -> None:
+def test_failure_after_success_is_reported_with_new_reason(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "timed out")
     health.succeeded("topic dead")
     clock.now += 5
@@ -48,7 +48,7 @@ def test_a_failure_after_a_success_has_its_own_beginning(health: WriteHealth, cl
     assert failure_reasons(health) == {"topic dead": "not authorized"}
 
 
-def test_without_a_success_a_failure_is_forgotten_after_a_minute(health: WriteHealth, clock: Clock) -> None:
+def test_failure_expires_after_a_minute_without_success(health: WriteHealth, clock: Clock) -> None:
     health.failed("topic dead", "unknown topic")
     clock.now += 59
     assert failure_reasons(health) == {"topic dead": "unknown topic"}
@@ -56,7 +56,7 @@ def test_without_a_success_a_failure_is_forgotten_after_a_minute(health: WriteHe
     assert health.failing() == {}
 
 
-def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, clock: Clock) -> None:
+def test_write_without_result_is_failing_after_five_seconds(health: WriteHealth, clock: Clock) -> None:
     number = health.begin("topic dead")
     clock.now += 4
     assert health.failing() == {}
@@ -67,7 +67,7 @@ def test_a_write_without_a_result_fails_before_its_timeout(health: WriteHealth, 
     assert health.failing() == {}
 
 
-def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHealth, clock: Clock) -> None:
+def test_retried_failing_write_is_one_continuous_failure(health: WriteHealth, clock: Clock) -> None:
     """Each write fails after 10 s, and the producer retries at once. Writes to another partition succeed meanwhile."""
     for _ in range(10):
         number = health.begin("topic dead")
@@ -80,7 +80,7 @@ def test_a_producer_that_retries_a_failing_write_is_one_failure(health: WriteHea
         assert failure_reasons(health) == {"topic dead": "timed out"}
 
 
-def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealth, clock: Clock) -> None:
+def test_failure_names_waiting_clients_until_their_write_succeeds(health: WriteHealth, clock: Clock) -> None:
     billing = WaitingNames(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
     shop = WaitingNames(frozenset({"shop from 10.0.0.2"}), frozenset({"refunds"}))
     health.failed("topic dead", "unknown topic", billing)
@@ -93,7 +93,7 @@ def test_names_the_clients_that_wait_until_they_make_progress(health: WriteHealt
     assert health.failing()["topic dead"].waiting == shop
 
 
-def test_names_the_clients_of_a_write_without_a_result(health: WriteHealth, clock: Clock) -> None:
+def test_failure_names_clients_of_write_without_result(health: WriteHealth, clock: Clock) -> None:
     billing = WaitingNames(frozenset({"billing from 10.0.0.1"}), frozenset({"orders"}))
     health.begin("topic dead", billing)
     clock.now += 6

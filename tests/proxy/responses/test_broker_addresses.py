@@ -38,14 +38,14 @@ def test_a_valid_broker_address_is_learned_and_replaced(host: str, address_book:
         ("host", 2**31 - 1),
     ],
 )
-def test_a_broker_with_an_impossible_address_gets_no_listener(host: str, port: int, address_book: AddressBook) -> None:
+def test_broker_with_invalid_address_gets_no_listener(host: str, port: int, address_book: AddressBook) -> None:
     assert address_book.advertise(7, host, port) is None
     assert address_book.advertise(1, host, port) is None
     assert address_book.node_ids == [1]
     assert address_book.upstream_of(1) == HostPort("configured", 9092)
 
 
-def test_ids_that_no_broker_has_and_too_many_are_not_learnt(address_book: AddressBook) -> None:
+def test_invalid_broker_ids_and_brokers_beyond_limit_are_not_learned(address_book: AddressBook) -> None:
     assert address_book.advertise(-2, "host", 9092) is None
     for node_id in range(5000):
         address_book.advertise(node_id, "host", 9092)
@@ -55,7 +55,7 @@ def test_ids_that_no_broker_has_and_too_many_are_not_learnt(address_book: Addres
     assert address_book.upstream_of(1) == HostPort("moved", 9092)
 
 
-def test_a_broker_whose_address_is_our_own_listener_leads_nowhere_until_it_has_another(
+def test_broker_with_address_of_proxy_has_no_upstream_until_address_changes(
     address_book: AddressBook,
 ) -> None:
     address_book.advertise(7, OURS.host, OURS.port)

@@ -7,7 +7,7 @@ from sluicegate.proxy.responses.client_views import ClientViews
 EAST, WEST, OURS = HostPort("east", 1), HostPort("west", 1), HostPort("proxy", 1)
 
 
-def test_a_client_gets_its_own_address_first_and_then_the_last_known() -> None:
+def test_addresses_for_client_start_with_the_one_it_received() -> None:
     book = AddressBook({}, lambda _: OURS)
     for client, address in (("a", EAST), ("b", WEST)):
         book.advertise(7, address.host, address.port)
@@ -21,7 +21,7 @@ def test_a_client_gets_its_own_address_first_and_then_the_last_known() -> None:
     assert book.addresses_for(7, "a") == ()
 
 
-def test_clients_of_an_ordinary_cluster_share_one_view_and_the_oldest_are_forgotten() -> None:
+def test_clients_with_equal_addresses_share_one_view_and_oldest_are_evicted() -> None:
     views, cluster = ClientViews(), {node_id: HostPort(f"b-{node_id}", 9) for node_id in range(500)}
     for number in range(300):
         views.learn(f"c-{number}", dict(cluster))

@@ -3,7 +3,7 @@
 from sluicegate.proxy.responses.log_starts import LogStarts
 
 
-def test_a_log_start_offset_is_valid_for_a_second() -> None:
+def test_log_start_offset_expires_after_one_second() -> None:
     starts = LogStarts()
     assert starts.offset_of("t", 0, 1000) is None
 
@@ -34,7 +34,7 @@ def test_remembered_log_start_offsets_are_bounded() -> None:
     assert starts.offset_of("t", 10_000, 0) == 10_000
 
 
-def test_names_that_no_topic_can_have_are_not_remembered() -> None:
+def test_log_start_offset_of_invalid_topic_name_is_not_stored() -> None:
     starts = LogStarts()
     starts.learn("x" * 20_000, 0, 7, 1000)
 

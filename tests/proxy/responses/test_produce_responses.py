@@ -69,13 +69,13 @@ def test_a_brokers_error_unrelated_to_contents_is_kept(code: int) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 2, 4, 35, 87])
-def test_a_rejected_batch_stays_rejected_whatever_the_broker_responds(code: int) -> None:
+def test_rejected_batch_gets_error_of_proxy_if_broker_accepts_it_or_blames_contents(code: int) -> None:
     (entry,) = client_entries(stand_in_request({(0, 0): TOO_OLD}, (0, BAD)), (0, code, 0))
 
     assert entry["error_code"] == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_the_log_start_is_asked_for_once_a_second() -> None:
+def test_log_start_is_requested_at_most_once_a_second() -> None:
     starts = LogStarts()
     first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=starts)
     first.learn_log_start(PartitionKey("t", 0), 7, NOW)
@@ -88,7 +88,7 @@ def test_the_log_start_is_asked_for_once_a_second() -> None:
     assert entry["log_start_offset"] == 7
 
 
-def test_the_log_start_of_a_partition_that_is_named_twice_is_asked_for_once() -> None:
+def test_log_start_of_duplicate_partition_is_requested_once() -> None:
     request = stand_in_request({(0, 0): TOO_OLD, (0, 1): TOO_OLD}, (0, BAD), (0, BAD))
 
     assert list(request.asked_log_starts) == [("t", 0)]
@@ -101,7 +101,7 @@ def known_log_starts(*partitions: int) -> LogStarts:
     return starts
 
 
-def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
+def test_batch_is_rejected_without_broker_if_partition_was_recently_proven() -> None:
     first = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
     assert first.response_alone({}, 9, NOW) is None
     asked = client_entries(first, (0, ErrorCode.CORRUPT_MESSAGE, -1))
@@ -117,7 +117,7 @@ def test_a_recently_proven_partition_is_rejected_without_the_broker() -> None:
 
 
 @pytest.mark.parametrize("later_ms", [-1, 1000])
-def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
+def test_expired_proof_of_partition_is_not_reused(later_ms: int) -> None:
     request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
     assert request.response_alone({(PartitionKey("t", 0), -1): NOW}, 9, NOW + later_ms) is None
@@ -134,7 +134,7 @@ def test_an_outdated_proof_of_a_partition_is_not_reused(later_ms: int) -> None:
         ({(0, 0): Finding(ErrorCode.INVALID_RECORD, Reason.NO_BATCH, stage=FaultStage.PARTITION)}, [(0, b"")], -1),
     ],
 )
-def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
+def test_request_is_forwarded_if_broker_may_respond_differently(
     rejected: dict[Place, Finding], partitions: list[tuple[int, bytes]], acks: int
 ) -> None:
     frame = bytearray(produce_body(VERSION, [topic_data("t", *partitions)], acks))
@@ -147,7 +147,7 @@ def test_a_request_is_forwarded_if_the_broker_may_respond_otherwise(
     )
 
 
-def test_a_not_leader_error_proves_no_partition() -> None:
+def test_not_leader_error_does_not_mark_partition_as_proven() -> None:
     request = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), starts=known_log_starts(0))
 
     client_entries(request, (0, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1))
@@ -155,7 +155,7 @@ def test_a_not_leader_error_proves_no_partition() -> None:
     assert request.proven_partitions == []
 
 
-def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
+def test_last_batch_of_duplicate_partition_determines_rejection() -> None:
     superseded = stand_in_request({(0, 0): TOO_OLD}, (0, BAD), (0, GOOD))
     decisive = stand_in_request({(0, 1): TOO_OLD}, (0, GOOD), (0, BAD))
     against_rules = stand_in_request(
@@ -168,7 +168,7 @@ def test_of_a_partition_that_is_named_twice_the_last_batch_counts() -> None:
     assert against_rules.rejects_anything
 
 
-def test_a_request_that_is_rejected_whole_has_one_code_for_all_of_it() -> None:
+def test_request_rejected_as_a_whole_by_broker_keeps_broker_error_code() -> None:
     """A later head at which a broker fails before it checks the content of any partition."""
     frame = bytearray(produce_body(2, [topic_data("t", (0, GOOD + bytes(30)), (1, BAD))]))
     request = walk_produce_request(frame, 2, 0, 100)

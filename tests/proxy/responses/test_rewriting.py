@@ -159,14 +159,14 @@ def test_api_versions_are_limited_to_those_that_the_proxy_supports(version: int)
     ]
 
 
-def test_a_rejected_version_is_read_as_version_0() -> None:
+def test_unsupported_version_response_is_parsed_as_version_0() -> None:
     frame = bytearray(unsupported_api_versions(9, max_version=3))
 
     assert b"".join(cut_down_versions(4, frame)) == bytes(frame)
     assert response_body_at(frame, 0) == 4
 
 
-def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
+def test_malformed_unsupported_version_response_is_replaced() -> None:
     """The layout of librdkafka's mock cluster (seen with 2.16)."""
     mock = bytearray.fromhex("0000000100230100120000000200000000")
 
@@ -174,7 +174,7 @@ def test_an_unsupported_version_response_without_a_layout_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("version", METADATA_REQUEST.versions)
-def test_topics_of_a_metadata_response_become_known(version: int, address_book: AddressBook) -> None:
+def test_topic_names_are_learned_from_metadata_response(version: int, address_book: AddressBook) -> None:
     names = TopicNames()
     topics = [{"error_code": code, "name": name, "partitions": []} for code, name in ((0, "there"), (3, "invented"))]
     value = {"brokers": [], "topics": topics}
@@ -213,7 +213,7 @@ def test_the_address_of_a_coordinator_without_a_node_is_removed(rewriter: Respon
 
 
 @pytest.mark.parametrize("version", FIND_COORDINATOR_REQUEST.versions)
-def test_every_other_byte_of_a_coordinator_stays(version: int, rewriter: ResponseRewriter) -> None:
+def test_rewriting_changes_only_the_address_of_a_coordinator(version: int, rewriter: ResponseRewriter) -> None:
     for seed in range(20):
         value = RandomMessage(
             release_of("FindCoordinatorResponse", version), "FindCoordinatorResponse", version, seed
@@ -248,7 +248,7 @@ def test_responses_without_addresses_are_forwarded_unchanged(rewriter: ResponseR
         (ApiKey.SHARE_ACKNOWLEDGE, SHARE_ACKNOWLEDGE_RESPONSE, 2, "node_endpoints", 2000),
     ],
 )
-def test_more_brokers_than_any_cluster_has_are_malformed(
+def test_response_with_too_many_brokers_is_malformed(
     key: ApiKey, schema: MessageSchema, version: int, field: str, most: int, rewriter: ResponseRewriter
 ) -> None:
     entry = {
@@ -273,7 +273,7 @@ def test_more_brokers_than_any_cluster_has_are_malformed(
         rewriter.rewrite(key, version, flood)
 
 
-def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
+def test_rewriting_uses_no_construct_schema_and_caches_api_versions(
     rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = versions_response(3, (0, 0, 99), (1, 4, 18))
@@ -295,7 +295,7 @@ def test_rewriting_uses_no_construct_schema_and_reuses_known_versions(
 
 
 @pytest.mark.parametrize("key", [93, 128, 32_767])
-def test_a_declared_api_is_rewritten_without_further_code(
+def test_response_of_newly_declared_api_is_rewritten(
     key: int, rewriter: ResponseRewriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     declared = rewritten_api(Api(key, "ListLeaders", 1, 0), INT32, since(1, INT16), nodes(ADDRESS, STRING))
@@ -329,7 +329,7 @@ def test_a_large_response_is_not_copied(rewriter: ResponseRewriter) -> None:
     assert all(isinstance(part, memoryview) and part.obj is frame for part in parts if len(part) > 100)
 
 
-def test_impossible_responses_of_any_size_are_malformed(rewriter: ResponseRewriter) -> None:
+def test_oversized_responses_are_malformed(rewriter: ResponseRewriter) -> None:
     with pytest.raises(MalformedMessage, match="ApiVersions response v0: 1048580 bytes"):
         cut_down_versions(0, bytearray((1 << 20) + 4))
     with pytest.raises(MalformedMessage, match="node endpoints after its topics have 1048577 bytes"):

@@ -18,7 +18,7 @@ def test_only_topic_names_from_a_broker_are_known() -> None:
     assert dict(names.by_id) == {IDS[0]: "bills"}
 
 
-def test_impossible_topic_names_are_not_learned() -> None:
+def test_invalid_topic_names_are_not_learned() -> None:
     names = TopicNames()
     names.learn([(IDS[0], "a" * 250), (IDS[1], "a b"), (None, ""), (IDS[2], "..")])
 
@@ -69,7 +69,7 @@ def test_remembered_unknown_topic_ids_are_bounded() -> None:
     assert names.missing(ids[:2], NOW) == ids[:2]
 
 
-def test_the_metadata_request_equals_that_of_the_schema() -> None:
+def test_metadata_request_equals_schema_encoding() -> None:
     frame = metadata_request(IDS, -1)
 
     body = METADATA_REQUEST.build(
@@ -92,7 +92,7 @@ def test_the_names_of_existing_topics_are_read_from_the_response() -> None:
     assert names_in(metadata_response(2, 100)) == []
 
 
-def test_the_metadata_request_and_response_use_no_construct_schema() -> None:
+def test_metadata_encoding_is_faster_than_construct_schema() -> None:
     """construct takes about 15 us for each topic."""
     frame = metadata_response(1000, 100)
     by_construct = cpu_seconds_of_call(lambda: METADATA_RESPONSE.parse(frame[5:], 12))
@@ -100,7 +100,7 @@ def test_the_metadata_request_and_response_use_no_construct_schema() -> None:
     assert cpu_seconds_of_call(lambda: (metadata_request(IDS * 125, -1), names_in(frame))) < by_construct / 2
 
 
-def test_unknown_topic_ids_are_swept_after_a_second() -> None:
+def test_requested_topic_ids_are_swept_after_one_second() -> None:
     names = TopicNames()
     ids = [bytes([number]) * 16 for number in range(5)]
     names.note_requested(ids[:3], now_ms=0)

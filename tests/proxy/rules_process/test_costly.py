@@ -52,7 +52,7 @@ def evaluate_in_thread(
     return words
 
 
-def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
+def test_evaluation_exceeding_its_slice_is_deferred_and_repeated_with_full_time(
     process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     with pytest.raises(WaitNotAllowed):
@@ -69,7 +69,7 @@ def test_an_evaluation_beyond_its_slice_is_repeated_with_the_whole_time(
     assert len(recorded_reports.exhausted) == 1
 
 
-def test_the_remaining_time_limits_an_evaluation_below_a_slice(process: RulesProcess) -> None:
+def test_evaluation_is_too_costly_if_remaining_time_is_shorter_than_a_slice(process: RulesProcess) -> None:
     """With so little time left, another process could not evaluate more."""
     evaluate_in_thread(process, "good", "a", CpuTimeAllowance.SLICE)
 
@@ -90,7 +90,7 @@ def test_a_schema_that_is_costly_to_compile_is_deferred_to_a_thread(process: Rul
             process.compile(deep)
 
 
-def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProcess) -> None:
+def test_look_ahead_with_costly_record_is_deferred_as_a_whole(process: RulesProcess) -> None:
     subjects = [fields_of(record(what)) for what in (b"good", b"bad", b"spin 60", b"bad")]
 
     lock, waits = threading.Lock(), process._wait_budget.limit_waiting
@@ -103,7 +103,7 @@ def test_costly_records_of_a_look_ahead_are_deferred_together(process: RulesProc
             process.ask(DOES, RulesOperation.FAULT, subjects[2])
 
 
-def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
+def test_cheap_evaluations_do_not_wait_for_costly_ones_of_forty_clients(
     process: RulesProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules_process, "_TURN_SECONDS", 600.0)  # even on a busy machine, no client stops waiting
@@ -129,9 +129,7 @@ def test_a_client_with_cheap_records_does_not_wait_for_forty_with_costly_ones(
     assert {outcome.result() for outcome in outcomes} <= {"TooCostly", "Outage"}
 
 
-def test_the_process_for_costly_evaluations_ends_when_there_are_none(
-    process: RulesProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_idle_process_for_costly_evaluations_is_stopped(process: RulesProcess, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process._costly, "_idle_seconds", 0.2)
     assert evaluate_in_thread(process, "spin 0.1", "a", CpuTimeAllowance.REST) is None
     pid = process._costly.pid

@@ -37,7 +37,7 @@ LOADED = {
 
 
 @pytest.mark.parametrize("kind", EvaluatorKind)
-def test_the_libraries_of_a_kind_are_loaded_before_the_first_request(kind: EvaluatorKind) -> None:
+def test_evaluator_loads_libraries_of_its_kind_before_first_request(kind: EvaluatorKind) -> None:
     command = [sys.executable, "-c", _LOADS, kind.name]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout.split()
 

@@ -83,7 +83,7 @@ def test_look_ahead_changes_no_verdict_on_a_record(asked_process: AskedRulesProc
     ("costly", "limit"),
     [("spin 60", EvaluationOutcome.OVER_SECONDS), (f"take {1 << 30}", EvaluationOutcome.OVER_MEMORY)],
 )
-def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
+def test_look_ahead_finds_costly_record_and_evaluates_earlier_ones_once(
     asked_process: AskedRulesProcess, costly: str, limit: EvaluationOutcome
 ) -> None:
     values = ["good 1", "good 2", "good 3", costly]
@@ -97,7 +97,7 @@ def test_the_costly_record_is_found_and_those_before_it_are_evaluated_once(
     assert asked_process.seen.exhausted == [("a", limit.value, "custom rule")]
 
 
-def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
+def test_too_costly_rule_keeps_verdicts_of_other_rule_on_earlier_records(
     asked_process: AskedRulesProcess,
 ) -> None:
     first, second = ["good 1", "spin 60", "good 3"], ["good 1", "good 2", "good 3"]
@@ -112,7 +112,7 @@ def test_a_rule_that_is_too_costly_spares_the_records_of_another_rule_before_it(
 
 
 @pytest.mark.parametrize("framing", [Envelope.NONE, Envelope.CONFLUENT])
-def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
+def test_records_of_schema_costly_to_compile_are_validated_in_one_request(
     asked_process: AskedRulesProcess, framing: Envelope
 ) -> None:
     specification = Specification(EvaluatorKind.JSON, b'{"required": ["id"]}')
@@ -127,13 +127,13 @@ def test_data_of_a_schema_that_is_costly_to_compile_are_validated_together(
         assert [rule.fault(each) is None for each in batch] == [True, False, True, False, True]
 
 
-def test_equal_records_each_have_their_verdict(asked_process: AskedRulesProcess) -> None:
+def test_look_ahead_returns_a_verdict_for_each_of_several_equal_records(asked_process: AskedRulesProcess) -> None:
     with asked_process.request_of("a"):
         asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("bad", "bad", "good", "bad"))
         assert asked_process.verdicts("bad", "bad", "good", "bad") == ["is bad", "is bad", None, "is bad"]
 
 
-def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_process: AskedRulesProcess) -> None:
+def test_other_client_is_served_before_look_ahead_completes(asked_process: AskedRulesProcess) -> None:
     order: list[str] = []
     begun = threading.Event()
 
@@ -156,6 +156,6 @@ def test_another_client_has_its_turn_before_all_records_are_evaluated(asked_proc
     assert order == ["honest", "greedy"]
 
 
-def test_a_look_ahead_in_a_thread_that_may_not_wait_is_deferred(asked_process: AskedRulesProcess) -> None:
+def test_look_ahead_is_deferred_in_thread_that_may_not_block(asked_process: AskedRulesProcess) -> None:
     with asked_process.wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         asked_process.process.look_ahead(DOES, RulesOperation.FAULT, record_fields("good", "good"))

@@ -83,7 +83,7 @@ class ReadContents:
 
 
 @pytest.mark.parametrize("what", ["spin 100", "take 1000000000", "out", "fail", "die 9"])
-def test_a_failed_evaluation_holds_nothing_of_the_request(process: RulesProcess, what: str) -> None:
+def test_failed_evaluation_keeps_no_reference_to_request_contents(process: RulesProcess, what: str) -> None:
     def fail_with_contents() -> "weakref.ref[ReadContents]":
         contents = ReadContents()
         with pytest.raises((TooCostly, Outage, SchemaUnusable)):
@@ -133,7 +133,7 @@ def test_an_evaluation_in_c_code_is_stopped_at_its_time_limit(
     assert recorded_reports.reasons == [], "this is not a crash"
 
 
-def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> None:
+def test_records_of_a_request_share_one_cpu_time_budget(process: RulesProcess) -> None:
     wait_budget = process._wait_budget
     evaluate(process, "good")
     with wait_budget.limit_waiting(2.0, (lock := threading.Lock()), "client"), lock:
@@ -148,9 +148,7 @@ def test_a_request_has_one_budget_for_all_its_records(process: RulesProcess) -> 
 
 
 @pytest.mark.parametrize("text", [{"pattern": "^(?:(?=a)a+)+$"}, {"not": {"pattern": "^(a|\\1a)*$(?!b)"}}])
-def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
-    process: RulesProcess, text: dict[str, Any]
-) -> None:
+def test_catastrophic_backtracking_is_stopped_at_cpu_time_limit(process: RulesProcess, text: dict[str, Any]) -> None:
     looking = schema_specification(EvaluatorKind.JSON, text)
 
     assert process.ask(looking, RulesOperation.FAULT, b'"b"') is not None or "not" in text
@@ -159,7 +157,7 @@ def test_a_pattern_that_backtracks_without_end_is_stopped_and_has_no_verdict(
     assert evaluate(process, "good") is None
 
 
-def test_an_evaluation_that_exceeds_the_memory_is_too_costly(
+def test_evaluation_exceeding_memory_limit_is_too_costly(
     process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     assert evaluate(process, f"take {MEMORY // 2}") is None
@@ -180,7 +178,7 @@ def test_a_failed_allocation_in_rust_or_cpp_is_too_costly(process: RulesProcess)
     assert evaluate(process, "good") is None
 
 
-def test_memory_left_by_requests_does_not_exhaust_the_process(
+def test_process_is_replaced_before_leaked_memory_exhausts_it(
     process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     pids = set()
@@ -192,7 +190,7 @@ def test_memory_left_by_requests_does_not_exhaust_the_process(
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM])
-def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replaced(
+def test_crashed_or_killed_process_is_reported_as_outage_and_replaced(
     process: RulesProcess, recorded_reports: RecordedReports, ended_by: signal.Signals
 ) -> None:
     with pytest.raises(Outage, match=ended_by.name):
@@ -204,7 +202,7 @@ def test_a_crash_and_a_kill_by_the_system_are_outages_and_the_process_is_replace
     assert EvaluationOutcome.OUTAGE in recorded_reports.ended
 
 
-def test_an_evaluator_that_is_killed_from_without_is_replaced(process: RulesProcess) -> None:
+def test_evaluator_killed_by_another_process_is_replaced(process: RulesProcess) -> None:
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(evaluate, process, "sleep 60")
         eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")
@@ -232,7 +230,7 @@ def test_an_idle_process_that_is_killed_is_reported_and_replaced_without_an_outa
     assert not is_alive(evaluator)
 
 
-def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProcess) -> None:
+def test_outages_and_errors_of_custom_rules_are_raised_as_exceptions(process: RulesProcess) -> None:
     with pytest.raises(Outage, match="the other side is away"):
         evaluate(process, "out")
     with pytest.raises(SchemaUnusable, match=r"failed \(ValueError at slow_rules_of_a_test") as raised:
@@ -240,7 +238,7 @@ def test_outages_and_faults_of_custom_rules_are_no_verdicts(process: RulesProces
     assert "secret" not in str(raised.value)
 
 
-def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
+def test_compile_rejects_invalid_schema(process: RulesProcess) -> None:
     with pytest.raises(SchemaUnusable, match="the JSON Schema cannot be used"):
         process.compile(schema_specification(EvaluatorKind.JSON, {"type": "no type"}))
     response = process.compile(schema_specification(EvaluatorKind.JSON, {"type": "string"}))
@@ -248,7 +246,7 @@ def test_an_invalid_schema_is_reported(process: RulesProcess) -> None:
 
 
 @pytest.mark.long
-def test_a_machine_slowed_to_a_tenth_makes_nothing_too_costly(
+def test_cpu_time_limit_is_independent_of_machine_speed(
     process: RulesProcess, recorded_reports: RecordedReports
 ) -> None:
     """The process runs for a tenth of the time, so 0.4 s of CPU time take 4 s, which is not too costly."""
@@ -312,12 +310,12 @@ def test_a_client_that_exhausts_its_budget_is_served_after_others(process: Rules
     assert order[order.index("honest") :][:20] == ["honest"] * 20
 
 
-def test_an_evaluation_in_a_thread_that_may_not_wait_is_deferred(process: RulesProcess) -> None:
+def test_evaluation_is_deferred_in_thread_that_may_not_block(process: RulesProcess) -> None:
     with process._wait_budget.never_waiting(), pytest.raises(WaitNotAllowed):
         evaluate(process, "good")
 
 
-def test_close_ends_running_evaluations_and_leaves_no_process(process: RulesProcess) -> None:
+def test_close_stops_running_evaluations_and_all_processes(process: RulesProcess) -> None:
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(evaluate, process, "sleep 60") for _ in range(2)]
         eventually(lambda: process.pid is not None and len(children_of(process.pid)) == 1, 60, "an evaluator")

@@ -81,7 +81,9 @@ def is_free(port: int) -> bool:
 
 
 @pytest.mark.parametrize("starts", [3, pytest.param(MANY_STARTS, marks=pytest.mark.long)])
-def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, temporary: Path) -> None:
+def test_repeated_sandbox_starts_leave_no_files_processes_or_ports(
+    starts: int, policies: Path, temporary: Path
+) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     pids, ports, left = [], set(), []
     for _ in range(starts):
@@ -102,7 +104,7 @@ def test_starts_in_a_row_leave_nothing_behind(starts: int, policies: Path, tempo
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policies: Path, temporary: Path) -> None:
+def test_sandbox_prints_report_when_stopped_by_signal(ending: signal.Signals, policies: Path, temporary: Path) -> None:
     command = killed_with_parent([COMMAND, "sandbox", "--config", str(policies)])
     running = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -126,7 +128,7 @@ def test_a_signal_ends_the_sandbox_with_a_report(ending: signal.Signals, policie
     assert list(temporary.iterdir()) == []
 
 
-def test_nothing_is_left_if_the_caller_is_killed(policies: Path, temporary: Path) -> None:
+def test_killed_caller_leaves_no_files_processes_or_ports(policies: Path, temporary: Path) -> None:
     caller = textwrap.dedent(CALLER.format(policies=str(policies)))
     with subprocess.Popen([sys.executable, "-c", caller], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None

@@ -42,7 +42,7 @@ def sandboxed(folder: Path, text: str, environment: dict[str, str] | None = None
     return sandbox_configuration(file, environment or {}, ADDRESSES)
 
 
-def test_addresses_logins_and_outputs_of_production_are_replaced(tmp_path: Path) -> None:
+def test_production_addresses_credentials_and_outputs_are_replaced(tmp_path: Path) -> None:
     config = sandboxed(tmp_path, PRODUCTION).config
 
     assert config.upstream.bootstrap == (HostPort("127.0.0.1", 9),)
@@ -51,7 +51,7 @@ def test_addresses_logins_and_outputs_of_production_are_replaced(tmp_path: Path)
     assert (config.admin.listen, config.admin.token_file) == (HostPort("127.0.0.1", 0), None)
 
 
-def test_policies_of_production_apply_with_their_places(tmp_path: Path) -> None:
+def test_production_policies_apply_with_their_file_positions(tmp_path: Path) -> None:
     loaded = sandboxed(tmp_path, PRODUCTION)
 
     assert [topic.match for topic in loaded.config.topics] == ["payments*"]
@@ -59,7 +59,7 @@ def test_policies_of_production_apply_with_their_places(tmp_path: Path) -> None:
     assert loaded.source.place_of(("topics", 0)).endswith("sluicegate.yaml:19")
 
 
-def test_the_environment_overrides_policies_and_nothing_else(tmp_path: Path) -> None:
+def test_environment_overrides_only_policies(tmp_path: Path) -> None:
     environment = {
         "SLUICEGATE__DEFAULTS__MESSAGE_TIMESTAMP_AFTER_MAX_MS": "2h",
         "SLUICEGATE__UPSTREAM__SASL__USERNAME": "other",
@@ -72,7 +72,7 @@ def test_the_environment_overrides_policies_and_nothing_else(tmp_path: Path) -> 
     assert (config.upstream.sasl, config.listen.bootstrap.port) == (None, 10)
 
 
-def test_reports_show_records_except_of_topics_with_sensitive_fields(tmp_path: Path) -> None:
+def test_reports_contain_record_samples_except_for_topics_with_sensitive_fields(tmp_path: Path) -> None:
     sensitive = "sensitive: [{name: cards, action: reject, fields: [card]}]"
     topics = f"topics: [{{match: a}}, {{match: b, {sensitive}}}, {{match: c, samples: false}}]"
     plain = sandboxed(tmp_path, "topics: [{match: a}]").config
@@ -82,13 +82,13 @@ def test_reports_show_records_except_of_topics_with_sensitive_fields(tmp_path: P
     assert (config.defaults.samples, [topic.samples for topic in config.topics]) == (None, [True, None, False])
 
 
-def test_a_mistake_in_a_policy_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_invalid_policy_error_names_file_and_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         sandboxed(tmp_path, "topics:\n  - {match: a, cleanup.policy: compacted}\n")
     assert "sluicegate.yaml:2: topics[0].cleanup.policy" in str(error.value)
 
 
-def test_a_folder_stands_for_its_sluicegate_yaml(tmp_path: Path) -> None:
+def test_folder_is_resolved_to_its_sluicegate_yaml(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"the folder has no sluicegate\.yaml"):
         configuration_in(tmp_path)
     file = tmp_path / "sluicegate.yaml"
@@ -97,7 +97,7 @@ def test_a_folder_stands_for_its_sluicegate_yaml(tmp_path: Path) -> None:
     assert configuration_in(tmp_path) == configuration_in(file) == file
 
 
-def test_a_reserved_port_stays_bound_until_it_is_used() -> None:
+def test_reserved_port_stays_bound_until_it_is_used() -> None:
     ports = ReservedPorts("127.0.0.1")
     addresses = [ports.reserve() for _ in range(3)]
     try:

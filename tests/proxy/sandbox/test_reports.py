@@ -59,7 +59,7 @@ def violations() -> ViolationList:
     return found
 
 
-def test_lines_name_client_record_reason_and_fix(violations: ViolationList) -> None:
+def test_report_lines_show_client_record_reason_and_fix(violations: ViolationList) -> None:
     lines = list(lines_of(violations, accepted_records=7))
 
     assert lines[0] == "payments: timestamp_in_future (rejected: 2 batches, 2 bad records)"
@@ -74,12 +74,12 @@ def test_lines_name_client_record_reason_and_fix(violations: ViolationList) -> N
     )
 
 
-def test_a_run_without_violations_is_one_line() -> None:
+def test_run_without_violations_is_reported_in_one_line() -> None:
     (line,) = lines_of(ViolationList(), accepted_records=1)
     assert line == "sluicegate sandbox: 1 record accepted, no violation failed the run"
 
 
-def test_annotations_are_one_escaped_line_for_each_group_that_fails(violations: ViolationList) -> None:
+def test_github_annotations_are_one_escaped_line_per_failing_group(violations: ViolationList) -> None:
     annotations = list(annotations_of(violations))
 
     assert len(annotations) == 2
@@ -91,7 +91,7 @@ def test_annotations_are_one_escaped_line_for_each_group_that_fails(violations: 
     assert "::error::b%250A" in annotations[1]
 
 
-def test_junit_has_a_failure_for_each_group_that_fails(violations: ViolationList) -> None:
+def test_junit_has_one_failure_per_failing_group(violations: ViolationList) -> None:
     root = Xml.fromstring(junit(violations))
 
     (suite,) = root
@@ -109,7 +109,7 @@ def test_junit_without_violations_has_one_passed_case() -> None:
     assert (suite.attrib["tests"], suite.attrib["failures"], len(suite)) == ("1", "0", 1)
 
 
-def test_sarif_has_a_result_at_the_policy(violations: ViolationList, tmp_path: Path) -> None:
+def test_sarif_results_are_located_at_the_violated_policy(violations: ViolationList, tmp_path: Path) -> None:
     log = json.loads(sarif(violations, tmp_path / "sluicegate.yaml"))
 
     jsonschema.validate(log, SARIF)

@@ -94,12 +94,12 @@ def test_observed_and_allowed_violations_do_not_fail_the_run(policies: Path) -> 
     assert "payments: null_key (allowed: " in output
 
 
-def test_topics_of_test_cases_and_of_the_option_exist(sandbox: SandboxProcess) -> None:
+def test_sandbox_creates_topics_of_test_cases_and_of_topics_option(sandbox: SandboxProcess) -> None:
     topics = AdminClient({"bootstrap.servers": sandbox.bootstrap}).list_topics(timeout=60).topics
     assert set(topics) == {"payments.tested", "more", "other", "third"}
 
 
-def test_creating_a_topic_in_the_mock_cluster_is_an_error_with_advice(sandbox: SandboxProcess) -> None:
+def test_creating_a_topic_in_the_mock_cluster_fails_with_advice(sandbox: SandboxProcess) -> None:
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
     with pytest.raises(KafkaException, match=r"--upstream HOST:PORT"):
         admin.create_topics([NewTopic("new", 1, 1)])["new"].result(60)
@@ -128,7 +128,7 @@ def test_a_transaction_and_a_consumer_group_work_on_the_mock_cluster(sandbox: Sa
     assert values == [b"in a transaction"]
 
 
-def test_a_query_that_is_no_number_is_an_error(sandbox: SandboxProcess) -> None:
+def test_report_endpoint_rejects_query_that_is_not_a_number(sandbox: SandboxProcess) -> None:
     for query in ("after=x", "after=-1", "after=" + "9" * 30):
         with pytest.raises(HTTPError) as error:
             urlopen(f"{sandbox._report}?{query}")
@@ -136,7 +136,7 @@ def test_a_query_that_is_no_number_is_an_error(sandbox: SandboxProcess) -> None:
             assert error.value.code == 400
 
 
-def test_files_annotations_and_fixed_ports_for_ci(policies: Path, tmp_path: Path) -> None:
+def test_writes_report_files_and_annotations_and_listens_on_given_ports(policies: Path, tmp_path: Path) -> None:
     first = free_ports(4)
     files = ["--junit", str(tmp_path / "junit.xml"), "--sarif", str(tmp_path / "log.sarif"), "--github"]
     command = [COMMAND, "sandbox", "--config", str(policies), "--listen", f"127.0.0.1:{first}", *files]
@@ -166,7 +166,7 @@ def test_files_annotations_and_fixed_ports_for_ci(policies: Path, tmp_path: Path
         (["--config", "policies", "--topics", "a/b"], "--topics: no topic can be named a/b"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_status_2(
+def test_invalid_argument_is_reported_in_one_line_with_exit_status_2(
     arguments: list[str], words: str, policies: Path, tmp_path: Path
 ) -> None:
     done = subprocess.run(
@@ -177,11 +177,11 @@ def test_a_mistake_is_one_line_and_exit_status_2(
     assert words in done.stderr
 
 
-def test_a_sandbox_that_does_not_start_gives_its_reason(tmp_path: Path) -> None:
+def test_sandbox_that_fails_to_start_reports_the_reason(tmp_path: Path) -> None:
     with pytest.raises(SandboxFailed, match=r"the folder has no sluicegate\.yaml"):
         SandboxProcess(tmp_path)
 
 
-def test_an_upstream_without_a_broker_is_one_line(policies: Path) -> None:
+def test_unreachable_upstream_is_reported_with_its_address(policies: Path) -> None:
     with pytest.raises(SandboxFailed, match=r"--upstream 127\.0\.0\.1:1: no broker responds within 10 s: "):
         SandboxProcess(policies, upstream=["127.0.0.1:1"])

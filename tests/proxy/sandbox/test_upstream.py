@@ -61,7 +61,7 @@ def read_in_group(bootstrap: str, topic: str, protocol: str, count: int) -> list
     return values
 
 
-def test_topics_transactions_and_groups_work_in_front_of_a_broker(policies: Path, broker: Kafka) -> None:
+def test_topics_transactions_and_consumer_groups_work_with_upstream_broker(policies: Path, broker: Kafka) -> None:
     with SandboxProcess(policies, upstream=[broker.bootstrap], topics=["more"]) as sandbox:
         admin = AdminClient({"bootstrap.servers": sandbox.bootstrap})
         assert {"payments.tested", "more"} <= set(admin.list_topics(timeout=60).topics)
@@ -88,14 +88,14 @@ def test_topics_transactions_and_groups_work_in_front_of_a_broker(policies: Path
     assert output.endswith("1 violation failed the run\n")
 
 
-def test_topics_that_exist_are_no_error(policies: Path, broker: Kafka) -> None:
+def test_sandbox_starts_if_topics_already_exist(policies: Path, broker: Kafka) -> None:
     for _ in range(2):
         with SandboxProcess(policies, upstream=[broker.bootstrap], topics=["twice"]) as sandbox:
             assert send(sandbox.bootstrap, "payments.tested", "key") is None
         assert sandbox.process.returncode == 0
 
 
-def test_the_report_equals_that_of_the_mock_cluster(policies: Path, broker: Kafka, tmp_path: Path) -> None:
+def test_upstream_report_equals_mock_cluster_report(policies: Path, broker: Kafka, tmp_path: Path) -> None:
     """Lines, JUnit, SARIF and annotations are equal, apart from times and generated values."""
     reports = [report_of(policies, tmp_path, ["--upstream", broker.bootstrap]), report_of(policies, tmp_path, [])]
     assert reports[0] == reports[1]

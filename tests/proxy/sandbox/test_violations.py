@@ -36,7 +36,7 @@ def test_a_violation_fails_the_run_if_its_batch_is_rejected(mode: Mode, fails: b
     assert (found.fails, violations.failures, violations.count) == (fails, int(fails), 1)
 
 
-def test_a_rehearsed_bound_is_not_listed() -> None:
+def test_violation_of_rehearsed_bound_is_not_listed() -> None:
     violations = ViolationList()
     violations.write(REHEARSAL)
     assert (violations.listed(), violations.count) == ([], 0)
@@ -60,7 +60,7 @@ def test_an_allowed_violation_is_listed_and_does_not_fail_the_run(allowed: str, 
     assert (found.is_allowed, violations.failures) == (is_allowed, int(not is_allowed))
 
 
-def test_the_code_of_a_violated_rule_is_the_name_of_the_rule() -> None:
+def test_violation_code_of_a_rule_is_the_rule_name() -> None:
     violations = ViolationList([allowance_of("t=keyed")])
 
     violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1),)))
@@ -79,7 +79,9 @@ def test_the_code_of_a_violated_rule_is_the_name_of_the_rule() -> None:
         ([], "keyed", False),
     ],
 )
-def test_a_batch_is_allowed_only_if_each_of_its_rules_is(allowed: list[str], code: str, is_allowed: bool) -> None:
+def test_batch_is_allowed_only_if_each_violated_rule_is_allowed(
+    allowed: list[str], code: str, is_allowed: bool
+) -> None:
     violations = ViolationList([allowance_of(text) for text in allowed])
 
     violations.write(one_violation()._replace(reason=Reason.RULE_VIOLATED, rules=(("keyed", 1), ("signed", 2))))
@@ -98,18 +100,18 @@ def test_a_batch_is_allowed_only_if_each_of_its_rules_is(allowed: list[str], cod
         ("/(/=null_key", "/(/=null_key: "),
     ],
 )
-def test_an_allowance_with_a_mistake_is_an_error(text: str, words: str) -> None:
+def test_invalid_allowance_is_rejected(text: str, words: str) -> None:
     with pytest.raises(BadAllowance) as error:
         allowances([text], load_text(RULES).config)
     assert str(error.value).startswith(words)
 
 
-def test_the_names_of_rules_are_codes() -> None:
+def test_rule_names_are_valid_codes_in_allowances() -> None:
     (allowed,) = allowances(["a=keyed"], load_text(RULES).config)
     assert allowed.covers("a", "keyed")
 
 
-def test_the_json_form_contains_everything() -> None:
+def test_violations_round_trip_through_json() -> None:
     violations = ViolationList()
     for partition in range(3):
         violations.write(one_violation(partition=partition))
@@ -121,7 +123,7 @@ def test_the_json_form_contains_everything() -> None:
     assert [Violation.from_json(shown) for shown in report["violations"]] == violations.listed(after=1)
 
 
-def test_groups_have_one_client_topic_and_code_each() -> None:
+def test_violations_are_grouped_by_client_topic_and_code() -> None:
     violations = ViolationList()
     for client, topic in (("a", "t"), ("b", "t"), ("a", "t"), ("a", "u")):
         violations.write(one_violation(client_id=client, topic=topic))
@@ -129,7 +131,7 @@ def test_groups_have_one_client_topic_and_code_each() -> None:
     assert [[violation.number for violation in group] for group in grouped(violations.listed())] == [[1, 3], [2], [4]]
 
 
-def test_the_list_is_bounded_and_the_counts_are_not() -> None:
+def test_list_of_violations_is_bounded_while_counts_are_complete() -> None:
     violations = ViolationList()
     event = one_violation()
     for _ in range(10_005):
@@ -139,7 +141,7 @@ def test_the_list_is_bounded_and_the_counts_are_not() -> None:
 
 
 @pytest.mark.parametrize("reason", ENTRIES)
-def test_the_fix_has_no_links(reason: Reason) -> None:
+def test_fix_text_contains_no_links(reason: Reason) -> None:
     violations = ViolationList()
     violations.write(one_violation()._replace(reason=reason))
     (found,) = violations.listed()

@@ -39,7 +39,7 @@ def busy_for(seconds: float, give_way: GiveWay) -> str:
     return "done"
 
 
-def test_work_has_its_result_in_another_thread() -> None:
+def test_work_runs_in_another_thread_and_its_result_is_reported() -> None:
     thread, results = BackgroundThread(), Results()
 
     thread.add(results.job("a", lambda _: threading.current_thread()))
@@ -49,7 +49,7 @@ def test_work_has_its_result_in_another_thread() -> None:
     assert where is not threading.current_thread()
 
 
-def test_an_error_is_reported_and_ends_nothing_else() -> None:
+def test_error_in_one_job_is_reported_and_later_jobs_still_run() -> None:
     thread, results = BackgroundThread(), Results()
 
     def fails(_: GiveWay) -> None:
@@ -62,7 +62,7 @@ def test_an_error_is_reported_and_ends_nothing_else() -> None:
     assert results.next_report() == ("b", 2, None)
 
 
-def test_short_work_does_not_wait_for_long_work() -> None:
+def test_short_job_does_not_wait_for_long_job() -> None:
     thread, results = BackgroundThread(), Results()
     is_long, may_end = threading.Event(), threading.Event()
 
@@ -84,7 +84,7 @@ def test_short_work_does_not_wait_for_long_work() -> None:
     assert results.next_report() == ("long", "long", None)
 
 
-def test_only_one_long_piece_of_work_runs_at_a_time() -> None:
+def test_only_one_long_job_runs_at_a_time() -> None:
     thread, results = BackgroundThread(), Results()
     running: list[str] = []
 
@@ -102,7 +102,7 @@ def test_only_one_long_piece_of_work_runs_at_a_time() -> None:
     assert [results.next_report()[1] for _ in range(3)] == [True] * 3
 
 
-def test_the_connection_with_less_recent_work_comes_first() -> None:
+def test_job_of_account_with_less_recent_work_runs_first() -> None:
     thread, results = BackgroundThread(), Results()
     heavy, light, may_start = Account(), Account(), threading.Event()
     heavy.add(5.0, time.monotonic())
@@ -118,14 +118,14 @@ def test_the_connection_with_less_recent_work_comes_first() -> None:
 
 
 @pytest.mark.parametrize("_round", range(20))
-def test_work_that_comes_when_the_thread_ends_is_done(_round: int) -> None:
+def test_job_added_while_the_thread_is_ending_still_runs(_round: int) -> None:
     thread, results = BackgroundThread(), Results()
     for number in range(50):
         thread.add(results.job(str(number), lambda _: None))
         results.next_report()  # the thread is about to end
 
 
-def test_the_account_has_the_time_of_its_work() -> None:
+def test_cpu_time_of_a_job_is_charged_to_its_account() -> None:
     thread, results = BackgroundThread(), Results()
     job = results.job("a", partial(busy_for, 0.01))
 

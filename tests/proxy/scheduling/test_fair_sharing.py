@@ -19,7 +19,7 @@ def turn_order(turns: FairQueue[QueuedWork], now: float) -> list[str]:
     return order
 
 
-def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
+def test_least_served_account_runs_first_then_longest_waiting_work() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
     greedy, modest = Account(), Account()
     greedy.add(3.0, now=100)
@@ -30,7 +30,7 @@ def test_the_least_served_account_goes_first_then_the_longest_waiting() -> None:
     assert turn_order(turns, now=100) == ["b", "c", "a"]
 
 
-def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> None:
+def test_new_accounts_run_after_lightly_served_ones_and_newest_first() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
     greedy, modest, early, late = Account(), Account(), Account(), Account()
     greedy.add(3.0, now=100)
@@ -47,7 +47,7 @@ def test_new_accounts_go_after_those_that_need_little_and_the_latest_first() -> 
     assert turn_order(turns, now=100) == ["modest", "late, first", "late, second", "early", "greedy"]
 
 
-def test_work_of_an_account_decays() -> None:
+def test_served_time_of_an_account_decays() -> None:
     long_ago, lately = Account(), Account()
     long_ago.add(1.0, now=0)
     lately.add(0.1, now=60)
@@ -55,7 +55,7 @@ def test_work_of_an_account_decays() -> None:
     assert long_ago.served(now=60) < lately.served(now=60)
 
 
-def test_work_for_clients_that_have_left_comes_last() -> None:
+def test_work_of_disconnected_clients_runs_last() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
     left, here = Account(), Account()
     left.has_left = True
@@ -69,7 +69,7 @@ def test_work_for_clients_that_have_left_comes_last() -> None:
     assert first.name == "here"
 
 
-def test_an_abandoned_job_does_not_run() -> None:
+def test_removed_work_is_never_popped() -> None:
     turns: FairQueue[QueuedWork] = FairQueue()
     work = QueuedWork("gone", Account())
     turns.add(work)
@@ -88,7 +88,7 @@ def slots_by_client(places: FairSlots, *comers: str) -> Counter[str]:
     return had
 
 
-def test_a_single_account_gets_half_of_the_slots() -> None:
+def test_one_client_gets_at_most_half_of_the_free_slots() -> None:
     places = FairSlots(16)
 
     assert slots_by_client(places, "a") == {"a": 8}
@@ -98,7 +98,7 @@ def test_a_single_account_gets_half_of_the_slots() -> None:
     assert places.has_slot_for("d")
 
 
-def test_each_account_has_one_slot_if_all_slots_are_taken() -> None:
+def test_client_gets_a_slot_only_after_another_releases_one() -> None:
     places = FairSlots(3)
     for who in "abc":
         places.take(who)

@@ -5,7 +5,7 @@ import threading
 from sluicegate.proxy.scheduling.extraction import MemoryClaim, QuarantineMemory
 
 
-def test_claimed_memory_is_free_after_the_last_reference_to_the_claim() -> None:
+def test_claimed_memory_is_freed_with_the_last_reference_to_the_claim() -> None:
     room = QuarantineMemory(100)
 
     first = room.claim(60)
@@ -20,7 +20,7 @@ def test_claimed_memory_is_free_after_the_last_reference_to_the_claim() -> None:
     assert room.free_bytes == 60
 
 
-def test_claims_of_many_threads_release_all_memory() -> None:
+def test_concurrent_claims_release_all_their_memory() -> None:
     room = QuarantineMemory(1000)
 
     def claim_and_let_go() -> None:

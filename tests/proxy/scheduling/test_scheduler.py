@@ -67,7 +67,7 @@ def test_a_short_validation_runs_on_the_event_loop(scheduler: Scheduler) -> None
 
 
 @pytest.mark.parametrize("codec", [GZIP, ZSTD])
-def test_a_request_that_grows_when_decompressed_is_validated_in_a_thread(scheduler: Scheduler, codec: int) -> None:
+def test_request_with_large_decompressed_size_is_validated_in_a_thread(scheduler: Scheduler, codec: int) -> None:
     request = request_of(large_batch(16 * MIB, codec))
     assert not is_heavy(request)
 
@@ -83,7 +83,9 @@ def test_a_request_with_many_partitions_is_validated_in_a_thread(scheduler: Sche
     assert len(scheduler.submit(request, Account()).future.result(timeout=30).validated.accepted) == 300
 
 
-def test_inline_validation_between_two_polls_is_bounded(scheduler: Scheduler, steps: list[Callable[[], None]]) -> None:
+def test_total_time_of_inline_validation_between_two_polls_is_bounded(
+    scheduler: Scheduler, steps: list[Callable[[], None]]
+) -> None:
     request = request_of(large_batch(3 * MIB, ZSTD))
     at_once = 0
     while scheduler.validate(request) is not None:
@@ -96,7 +98,7 @@ def test_inline_validation_between_two_polls_is_bounded(scheduler: Scheduler, st
     assert scheduler.validate(request) is not None
 
 
-def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[], None]]) -> None:
+def test_dispatch_that_is_slow_to_build_is_built_in_a_thread(steps: list[Callable[[], None]]) -> None:
     now = 0.0
 
     def prepare_dispatch(
@@ -119,7 +121,7 @@ def test_a_dispatch_that_takes_long_is_built_in_a_thread(steps: list[Callable[[]
     scheduler.close()
 
 
-def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
+def test_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
     account = Account()
     jobs = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(4)]
     _wait_until(lambda: not account.is_new)
@@ -132,7 +134,7 @@ def test_an_abandoned_validation_ends_soon(scheduler: Scheduler) -> None:
     assert scheduler.submit(request_of(large_batch(8 * MIB)), Account()).future.result(timeout=30).validated.accepted
 
 
-def test_closing_the_scheduler_waits_for_no_long_validation(scheduler: Scheduler) -> None:
+def test_closing_the_scheduler_does_not_wait_for_long_validations(scheduler: Scheduler) -> None:
     account = Account()
     jobs: list[Job] = [scheduler.submit(request_of(*[large_batch(5 * MIB)] * 20), account) for _ in range(3)]
     _wait_until(lambda: not account.is_new)
@@ -173,7 +175,7 @@ class SlowRule:
         return None
 
 
-def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_ones(
+def test_job_that_exceeds_its_cpu_slice_restarts_in_the_thread_for_costly_jobs(
     steps: list[Callable[[], None]],
 ) -> None:
     wait_budget = WaitBudget()
@@ -199,7 +201,7 @@ def test_a_job_that_needs_more_than_a_slice_starts_again_in_a_thread_for_costly_
     assert set(dispatch.validated.rejected) == {(0, 0)}
 
 
-def test_a_large_record_that_is_not_compressed_waits_for_its_rule_alone() -> None:
+def test_large_uncompressed_record_is_validated_without_a_cpu_slice() -> None:
     """It is no decompressed byte, so it may be larger than `limits.max_decompressed_bytes`."""
     wait_budget = WaitBudget()
     rule = SlowRule(wait_budget)

@@ -94,7 +94,7 @@ def submit(burner: CpuBurner, thread: ValidationThread) -> Callable[..., Job]:
 
 
 @pytest.mark.parametrize("connections", [9, 40])
-def test_a_short_job_waits_less_than_a_tenth_of_a_second_whatever_the_number_of_long_ones(
+def test_short_job_waits_less_than_100_ms_behind_any_number_of_long_jobs(
     burner: CpuBurner, submit: Callable[..., Job], connections: int
 ) -> None:
     long = [submit(2.0) for _ in range(connections)]
@@ -111,9 +111,7 @@ def test_a_short_job_waits_less_than_a_tenth_of_a_second_whatever_the_number_of_
     assert max(waits) < 0.1
 
 
-def test_a_client_that_needs_little_goes_before_forty_new_connections(
-    burner: CpuBurner, submit: Callable[..., Job]
-) -> None:
+def test_lightly_served_client_runs_before_forty_new_connections(burner: CpuBurner, submit: Callable[..., Job]) -> None:
     known = Account()
     submit(0.005, known).future.result(SECONDS)
     new = [submit(2.0) for _ in range(40)]
@@ -139,7 +137,7 @@ def test_a_stream_of_short_jobs_does_not_starve_a_long_job(burner: CpuBurner, su
     assert burner.starts.count(long) <= 3
 
 
-def test_only_one_job_with_a_large_record_is_validated_at_once(burner: CpuBurner, submit: Callable[..., Job]) -> None:
+def test_only_one_job_with_a_large_record_is_validated_at_a_time(burner: CpuBurner, submit: Callable[..., Job]) -> None:
     large = [submit(0.05, held_bytes=16 * MOST_HELD_BYTES) for _ in range(20)]
     small = [submit(0.05, held_bytes=MOST_HELD_BYTES) for _ in range(20)]
 
@@ -149,7 +147,7 @@ def test_only_one_job_with_a_large_record_is_validated_at_once(burner: CpuBurner
     assert len(burner.done) == 40
 
 
-def test_a_job_of_a_connection_with_long_ones_begins_where_the_last_one_ended(
+def test_job_starts_at_the_level_where_the_last_job_of_its_connection_ended(
     burner: CpuBurner, submit: Callable[..., Job]
 ) -> None:
     account = Account()
@@ -162,7 +160,7 @@ def test_a_job_of_a_connection_with_long_ones_begins_where_the_last_one_ended(
     assert (burner.starts.count(first), burner.starts.count(second)) == (2, 1)
 
 
-def test_an_abandoned_job_ends_on_every_level(
+def test_abandoned_jobs_end_on_every_level(
     burner: CpuBurner, submit: Callable[..., Job], thread: ValidationThread
 ) -> None:
     started = [submit(1000.0) for _ in range(3)]

@@ -89,7 +89,7 @@ def text_of(job: Job) -> str | None:
     return None if not rejected else str(rejected[0, 0])
 
 
-def test_a_pending_look_up_delays_no_other_request(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_pending_look_up_does_not_delay_other_requests(scheduler: Scheduler, rule: LookUpRule) -> None:
     waiting = [submit_request(scheduler, b"?%d" % i) for i in range(3 * MOST_THREADS)]
 
     for _ in range(50):
@@ -107,7 +107,7 @@ def waiting_threads() -> int:
     return sum(thread.name == "validate that waits" for thread in threading.enumerate())
 
 
-def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_client_with_many_connections_leaves_waiting_threads_for_others(scheduler: Scheduler, rule: LookUpRule) -> None:
     many = [submit_request(scheduler, b"?%d" % i, client=Client(f"10.0.0.1:{i}")) for i in range(3 * MOST_THREADS)]
     eventually(lambda: waiting_threads() == MOST_THREADS // 2)
 
@@ -126,7 +126,7 @@ def test_a_client_with_many_connections_keeps_places_free_for_others(scheduler: 
     eventually(lambda: waiting_threads() == 0)
 
 
-def test_a_request_has_one_wait_budget_for_all_its_waits(
+def test_all_waits_of_a_request_share_one_wait_budget(
     scheduler: Scheduler, rule: LookUpRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.proxy.scheduling.waiting_threads.WAIT_BUDGET_SECONDS", 0.5)
@@ -151,7 +151,7 @@ def _response_slowly(rule: LookUpRule, values: list[bytes], job: Job) -> None:
         rule.answer_for(value).set_result(None)
 
 
-def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: LookUpRule) -> None:
+def test_validation_is_cancelled_when_its_client_closes(scheduler: Scheduler, rule: LookUpRule) -> None:
     job = submit_request(scheduler, b"?1")
     while not rule.asked:
         threading.Event().wait(0.001)
@@ -163,6 +163,6 @@ def test_validation_ends_early_for_a_closed_client(scheduler: Scheduler, rule: L
     assert job.future.cancelled()
 
 
-def test_threads_without_a_budget_wait_as_long_as_asked() -> None:
+def test_wait_outside_of_a_job_lasts_the_requested_timeout() -> None:
     with pytest.raises(NotInTime):
         WaitBudget().wait(Future(), 0.01)

@@ -19,7 +19,7 @@ DAY = 24 * 3600.0
 MARK = 7
 
 
-def test_every_broker_of_a_small_cluster_is_due_and_all_of_a_large_one_in_turn() -> None:
+def test_probes_all_brokers_of_small_clusters_and_rotates_through_large_ones() -> None:
     probes = ProbeResults()
     small, large = list(range(20)), list(range(50))
 
@@ -30,7 +30,7 @@ def test_every_broker_of_a_small_cluster_is_due_and_all_of_a_large_one_in_turn()
     assert {node_id for each in rounds for node_id in each} == set(large)
 
 
-def test_a_broker_is_unreachable_until_it_responds() -> None:
+def test_broker_is_unreachable_until_it_responds() -> None:
     probes = ProbeResults()
     probes.probed(1, None, 100)
     probes.probed(2, "Connection refused", 100)
@@ -41,7 +41,7 @@ def test_a_broker_is_unreachable_until_it_responds() -> None:
     assert probes.unreachable(105) == {}
 
 
-def test_a_broker_that_responds_and_is_no_longer_listed_is_unreachable() -> None:
+def test_unlisted_broker_is_unreachable_even_if_it_responds() -> None:
     probes = ProbeResults()
     probes.listed(frozenset({1, 2}))
     for node_id in (1, 2, 3):
@@ -54,7 +54,7 @@ def test_a_broker_that_responds_and_is_no_longer_listed_is_unreachable() -> None
     assert probes.unreachable(100) == {}
 
 
-def test_a_removed_broker_is_forgotten_after_a_day_and_a_dead_one_that_is_listed_is_not() -> None:
+def test_forgets_removed_broker_after_a_day_but_keeps_listed_unreachable_broker() -> None:
     probes = ProbeResults()
     probes.listed(frozenset({1, 2}))
     for node_id in (1, 2):
@@ -67,7 +67,7 @@ def test_a_removed_broker_is_forgotten_after_a_day_and_a_dead_one_that_is_listed
     assert set(probes.unreachable(DAY + 6)) == {2}
 
 
-async def test_a_condition_names_the_broker_by_id_and_address_and_ends() -> None:
+async def test_unreachable_broker_condition_names_id_and_address_and_ends_on_response() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         dead = HostPort("127.0.0.1", closed.getsockname()[1])
     async with ScriptedBroker({}) as good, ScriptedBroker({ApiKey.API_VERSIONS: lambda _v, _b: SILENCE}) as hung:

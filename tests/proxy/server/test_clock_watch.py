@@ -23,7 +23,7 @@ def watch(status: Status) -> ClockWatch:
     return ClockWatch(Upstream(bootstrap=(HostPort("127.0.0.1", 1),)), None, ClusterLogin(), 7, status, lambda: 0)
 
 
-def test_an_offset_of_ten_seconds_is_a_condition(watch: ClockWatch, status: Status) -> None:
+def test_clock_offset_of_ten_seconds_raises_a_condition(watch: ClockWatch, status: Status) -> None:
     watch.learn(ClockOffset(leader=3, ahead_ms=7_200_000, within_ms=2))
 
     assert watch.offset_seconds == -7200
@@ -37,14 +37,14 @@ def test_an_offset_of_ten_seconds_is_a_condition(watch: ClockWatch, status: Stat
     assert (watch.offset_seconds, status.active()) == (9.999, [])
 
 
-def test_an_offset_within_its_possible_error_is_no_condition(watch: ClockWatch, status: Status) -> None:
+def test_clock_offset_within_measurement_error_raises_no_condition(watch: ClockWatch, status: Status) -> None:
     watch.learn(ClockOffset(leader=3, ahead_ms=12_000, within_ms=3_000))
 
     assert (watch.offset_seconds, status.active()) == (-12, [])
 
 
 @pytest.mark.parametrize("found", [None, NotMeasured("CLUSTER_AUTHORIZATION_FAILED")])
-def test_an_unmeasured_clock_is_neither_zero_nor_a_condition(
+def test_unmeasured_clock_offset_has_no_value_and_no_condition(
     found: NotMeasured | None, watch: ClockWatch, status: Status
 ) -> None:
     watch.learn(ClockOffset(leader=3, ahead_ms=60_000, within_ms=2))
@@ -54,7 +54,7 @@ def test_an_unmeasured_clock_is_neither_zero_nor_a_condition(
     assert status.active() == []
 
 
-def test_only_a_denial_makes_the_next_measurement_wait_for_minutes() -> None:
+def test_next_clock_measurement_waits_for_minutes_only_after_denied_access() -> None:
     assert pause_after(ClockOffset(leader=3, ahead_ms=0, within_ms=2)) == 5
     assert pause_after(None) == 5
     assert pause_after(NotMeasured("the quorum's leader does not report its time")) == 5

@@ -5,7 +5,7 @@ import asyncio
 from sluicegate.proxy.server.first_read import FirstRead
 
 
-async def test_requests_wait_until_the_topic_was_read() -> None:
+async def test_requests_wait_until_the_state_topic_is_read() -> None:
     first_read, reported = FirstRead(), list[int]()
     first_read.start(60)
     for number in (1, 2):
@@ -20,7 +20,7 @@ async def test_requests_wait_until_the_topic_was_read() -> None:
     assert reported == [1, 2, 3]
 
 
-async def test_requests_wait_only_for_some_seconds_after_the_start() -> None:
+async def test_requests_stop_waiting_for_the_state_topic_after_a_timeout() -> None:
     first_read, ended = FirstRead(), asyncio.Event()
     first_read.start(0.01)
 
@@ -36,7 +36,7 @@ async def test_requests_wait_only_for_some_seconds_after_the_start() -> None:
     assert reported == [True]
 
 
-async def test_a_request_may_wait_again_while_it_is_reported_to() -> None:
+async def test_callback_of_first_read_may_register_another_callback() -> None:
     first_read, reported = FirstRead(), list[str]()
 
     def report() -> None:

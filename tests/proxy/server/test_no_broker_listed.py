@@ -57,7 +57,7 @@ async def test_a_cluster_without_a_broker_is_reported_before_certificates_are_re
             await server.drain()
 
 
-async def test_addresses_that_do_not_respond_are_not_waited_for_long() -> None:
+async def test_discovery_does_not_wait_long_for_unresponsive_addresses() -> None:
     async with (
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
@@ -71,7 +71,7 @@ async def test_addresses_that_do_not_respond_are_not_waited_for_long() -> None:
         assert silent.asked[ApiKey.METADATA] == 1
 
 
-async def test_another_address_that_lists_brokers_counts() -> None:
+async def test_discovery_uses_another_address_that_lists_brokers() -> None:
     async with (
         ScriptedBroker({ApiKey.METADATA: metadata_of_brokers()}) as listing_none,
         ScriptedBroker({ApiKey.METADATA: lambda _version, _body: SILENCE}) as silent,
@@ -85,7 +85,7 @@ async def test_another_address_that_lists_brokers_counts() -> None:
     assert found[0] == listing_one.address
 
 
-def test_the_condition_begins_if_one_worker_sees_no_broker() -> None:
+def test_no_broker_condition_starts_when_one_worker_sees_no_broker() -> None:
     """A worker that has not checked the cluster again does not serve clients either."""
     kind = Condition.NO_BROKER_LISTED
     seen = ActiveCondition(kind, kind.type.state, "kafka", "kafka responds, but lists no broker", 1)

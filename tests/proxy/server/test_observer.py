@@ -106,7 +106,7 @@ def test_all_bad_records_are_counted_although_few_are_listed() -> None:
     assert (lines[0]["bad_records"], lines[0]["client_id"], lines[0]["record"]) == (149_796, "billing", 0)
 
 
-def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch_and_counts_for_each_rule() -> None:
+def test_batch_with_two_violated_rules_counts_once_as_observed_and_once_per_rule() -> None:
     seen, request = RecordingObserver(), request_of({"known-payments": 1})
     keyed, text = (
         replace(rejection_finding(bad), reason=Reason.RULE_VIOLATED, rules=((name, bad),))
@@ -129,7 +129,7 @@ def test_a_batch_that_breaks_rejecting_and_observing_rules_is_one_observed_batch
     assert [event_of(kept)["rules"][0]["rule"] for kept in seen.kept.violations] == ["keyed", "text"]
 
 
-def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_does_not_displace_others() -> None:
+def test_topics_beyond_the_limit_share_one_series_and_displace_no_other_topic() -> None:
     seen = RecordingObserver(max_topics=3)
     seen.reject("billing", {"known-payments": 2, "invented": 1}, rejection_finding())
     seen.reject("hostile", {f"known-{number}": 1 for number in range(9)}, rejection_finding())
@@ -142,7 +142,7 @@ def test_the_traffic_of_few_topics_has_own_series_and_a_client_with_many_topics_
     }
 
 
-def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -> None:
+def test_topic_gets_a_metric_label_only_after_a_broker_confirms_it() -> None:
     seen = RecordingObserver()
     with capture_logs():
         seen.reject("c", {"invented": 2}, rejection_finding())
@@ -155,7 +155,7 @@ def test_topics_known_from_clients_only_get_a_label_after_a_brokers_response() -
     }
 
 
-def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_topic(
+def test_flood_of_clients_and_topics_logs_bounded_lines_and_hides_no_known_topic(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The clock stands still, because the test may take minutes, in which quiet kinds would be dropped."""
@@ -173,7 +173,7 @@ def test_a_flood_of_clients_and_names_costs_bounded_lines_and_hides_no_honest_to
     assert (honest["client_id"], honest["client_address"], honest["batches"]) == ("many different", "many different", 1)
 
 
-def test_reporting_ten_thousand_rejections_takes_less_than_its_share_of_the_loop() -> None:
+def test_reporting_ten_thousand_rejections_takes_bounded_cpu_time() -> None:
     """The limit is a multiple of the cost of counting and storing alone, because machines differ."""
     seen = RecordingObserver()
     request = request_of({"known-payments": 10_000})

@@ -39,7 +39,7 @@ def test_a_session_is_paused_while_its_broker_connects() -> None:
     assert gauges.paused == {("client", "connecting"): 1}
 
 
-def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None:
+def test_connected_session_counts_as_open_with_its_pause_reasons() -> None:
     play = Playbook()
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     play.session.client.pause(PauseReason.MEMORY)
@@ -51,7 +51,7 @@ def test_a_session_with_its_broker_is_open_and_lists_its_pause_reasons() -> None
     assert gauges.paused == {("client", "memory"): 1, ("broker", "peer_backpressure"): 1}
 
 
-def test_gauges_show_the_last_complete_round() -> None:
+def test_gauges_show_the_last_complete_round_of_counting() -> None:
     play = Playbook()
     connection_stats = count_sessions(census_of(play), play)
 
@@ -63,7 +63,7 @@ def test_gauges_show_the_last_complete_round() -> None:
     assert connection_stats.gauges().connections == {"connecting": 2}
 
 
-def test_memory_is_shown_against_its_budget() -> None:
+def test_gauges_have_memory_in_use_and_its_budget() -> None:
     play = Playbook(SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES="512MiB")
     connection_stats = census_of(play)
     claim = play.parts.quarantine_memory.claim(1000)
@@ -76,7 +76,7 @@ def test_memory_is_shown_against_its_budget() -> None:
     assert set(gauges.buffered_bytes) == set(gauges.budget_bytes)
 
 
-def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
+def test_brokers_beyond_500_share_one_series() -> None:
     play = Playbook()
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]}, -1, 1))
     connection_stats = census_of(play)
@@ -90,7 +90,7 @@ def test_more_brokers_than_a_cluster_has_are_counted_together() -> None:
     assert upstream["other", "open"] == 100
 
 
-def test_gauges_of_workers_are_added() -> None:
+def test_gauges_of_all_workers_are_summed() -> None:
     plays = [Playbook(), Playbook()]
     all_gauges = [count_sessions(census_of(play), play).gauges() for play in plays]
 

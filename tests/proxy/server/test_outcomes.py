@@ -143,7 +143,7 @@ def _story(disposition: str, response: str) -> tuple[RequestOutcome, Outcome, in
 
 
 @pytest.mark.parametrize(("disposition", "response"), list(product(DISPOSITIONS, RESPONSES)))
-def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(disposition: str, response: str) -> None:
+def test_all_reports_show_the_same_outcome_and_the_error_sent_to_the_client(disposition: str, response: str) -> None:
     reports = RecordedReports()
     request, outcome, code = _story(disposition, response)
     _, mode, changes, copies = DISPOSITIONS[disposition]
@@ -175,7 +175,7 @@ def test_every_report_has_the_same_outcome_and_the_error_that_the_client_got(dis
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
+def test_valid_batch_is_reported_with_its_outcome_and_without_violations(response: str) -> None:
     reports = RecordedReports()
     error, _, outcome = RESPONSES[response]
     validated = ValidatedRequest(accepted={PLACE: Accepted(3, 0)})
@@ -195,7 +195,7 @@ def test_a_valid_batch_has_its_outcome_and_no_finding(response: str) -> None:
 
 
 @pytest.mark.parametrize("disposition", ["quarantine", "copy"])
-def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposition: str) -> None:
+def test_batch_is_reported_as_resend_if_its_bad_records_cannot_be_stored(disposition: str) -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
     DISPOSITIONS[disposition][0](validated)
     validated.basis[PLACE] = BASIS
@@ -219,7 +219,7 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_sent_again(disposit
     assert reports.spans[0].outcome == "resend"
 
 
-def test_suspended_enforcement_is_the_reason_why_a_batch_was_forwarded() -> None:
+def test_event_has_waiver_suspended_if_enforcement_is_suspended() -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
     policy = TopicPolicy(dead_letters="dead").observing()
     validated.observed, validated.basis[PLACE] = {PLACE: (FOUND,)}, ValidationBasis(policy, NOW)
@@ -230,7 +230,7 @@ def test_suspended_enforcement_is_the_reason_why_a_batch_was_forwarded() -> None
     assert (event["outcome"], event["waiver"]) == ("accepted", "suspended")
 
 
-def test_a_rule_that_exceeds_its_limit_is_the_reason_why_a_batch_was_forwarded() -> None:
+def test_event_has_waiver_over_budget_if_a_rule_exceeds_its_limit() -> None:
     reports, validated = RecordedReports(), ValidatedRequest()
     over = replace(FOUND, limit="limits.rule_cpu_seconds")
     validated.observed, validated.basis[PLACE] = {PLACE: (over,)}, BASIS

@@ -24,7 +24,7 @@ def _said(*statements: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", done.stdout)]
 
 
-def test_the_descriptor_table_is_large_enough_and_uses_no_descriptor() -> None:
+def test_reserving_enlarges_the_descriptor_table_without_opening_descriptors() -> None:
     before, opened_before, after, opened_after = _said(
         _LIMIT.format(limit=4096), _TABLE, _OPEN, _RESERVE, _TABLE, _OPEN
     )

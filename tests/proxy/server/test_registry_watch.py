@@ -69,7 +69,7 @@ def waiting_client(name: str, topic: str) -> WaitingNames:
     return WaitingNames(frozenset({name}), frozenset({topic}))
 
 
-def test_names_the_registry_the_reason_the_topics_and_the_number_of_clients(
+def test_condition_names_failing_registry_reason_topics_and_waiting_clients(
     registries: ScriptedRegistries, waiting: WaitingRecords, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused"}}
@@ -99,7 +99,7 @@ def test_waiting_clients_are_forgotten_once_the_registry_responds(
     assert conditions_after_update()["main"].endswith("; no client waits")
 
 
-def test_names_all_mechanisms_that_fail(
+def test_condition_names_all_failing_kinds_of_look_ups(
     registries: ScriptedRegistries, survey: ScriptedSurvey, conditions_after_update: Callable[[], Mapping[str, str]]
 ) -> None:
     registries.found = {"main": {LookUp.SCHEMA: "Connection refused", LookUp.SUBJECT: "Connection refused"}}
@@ -113,7 +113,7 @@ def test_names_all_mechanisms_that_fail(
     assert found["other"].startswith("registry other has no usable response for the newest schemas of subjects: ")
 
 
-def test_a_failure_lasts_from_three_seconds_to_the_next_success_of_its_kind() -> None:
+def test_look_up_failure_is_reported_after_3_s_until_look_up_of_same_kind_succeeds() -> None:
     clock = Clock()
     failures = FailedLookUps(clock)
     failures.failed((LookUp.SCHEMA, 1), int, "Connection refused")
@@ -130,7 +130,7 @@ def test_a_failure_lasts_from_three_seconds_to_the_next_success_of_its_kind() ->
     assert failures.lasting() == {}
 
 
-def test_a_client_that_no_longer_retries_does_not_wait() -> None:
+def test_client_without_a_retry_for_60_s_no_longer_counts_as_waiting() -> None:
     clock = Clock()
     clients = WaitingClients(clock)
     clients.add(waiting_client("billing", "orders"))
@@ -143,7 +143,7 @@ def test_a_client_that_no_longer_retries_does_not_wait() -> None:
     assert str(clients.now()) == "no client waits"
 
 
-def test_waiting_clients_are_bounded_and_so_are_the_named_ones() -> None:
+def test_numbers_of_stored_and_of_named_waiting_clients_are_bounded() -> None:
     clients = WaitingClients(Clock())
     for number in range(2000):
         clients.add(waiting_client(f"client-{number}", "orders"))
@@ -153,7 +153,7 @@ def test_waiting_clients_are_bounded_and_so_are_the_named_ones() -> None:
     )
 
 
-def test_a_survey_tells_the_registrys_failure_from_one_of_the_rules_process() -> None:
+def test_survey_failures_exclude_failures_of_the_rules_process() -> None:
     watch = SchemaWatch(
         config_of({"upstream": {"bootstrap": ["127.0.0.1:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}}), Status()
     )

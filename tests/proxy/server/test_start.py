@@ -14,7 +14,7 @@ from sluicegate.proxy.server.startup import CannotStart
 from tests.broker.ports import free_ports
 
 
-async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
+async def test_start_error_for_unwritable_violations_file_has_its_absolute_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_only(*_: object) -> None:
@@ -36,7 +36,7 @@ async def test_a_read_only_place_for_violations_is_named_with_its_whole_path(
     )
 
 
-async def test_a_file_of_certificates_without_any_is_named_with_the_key(tmp_path: Path) -> None:
+async def test_start_error_for_empty_certificate_file_names_the_key(tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.write_text("")
     tls = {"certificate_file": str(empty), "key_file": str(empty)}
@@ -53,7 +53,7 @@ async def test_a_file_of_certificates_without_any_is_named_with_the_key(tmp_path
         await Server(config).start()
 
 
-def test_a_proxy_that_is_its_own_cluster_does_not_start() -> None:
+def test_proxy_does_not_start_if_its_upstream_is_itself() -> None:
     """Regression: such a proxy opened 13,312 descriptors within four seconds, without any client."""
     port = free_ports(1)
     config = config_of(

@@ -35,7 +35,7 @@ async def test_check_and_start_report_a_missing_otel_package(
     assert str(raised.value) == MISSING
 
 
-def test_files_that_cannot_be_used_are_named_by_key_and_nothing_of_them_is_shown(tmp_path: Path) -> None:
+def test_unusable_otel_files_are_reported_by_key_without_their_contents(tmp_path: Path) -> None:
     headers = tmp_path / "headers"
     headers.write_text("S3CRET")
     otel = {"endpoint": ENDPOINT, "headers_file": str(headers), "tls": {"ca_file": str(tmp_path / "none")}}

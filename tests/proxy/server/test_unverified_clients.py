@@ -36,7 +36,7 @@ def _conditions(status: Status) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("policy", _POLICIES)
-def test_a_client_in_doubt_is_a_condition_if_a_policy_names_principals(policy: str) -> None:
+def test_unverified_client_raises_a_condition_if_a_policy_names_principals(policy: str) -> None:
     play = Playbook(**{f"SLUICEGATE__{policy}": json.dumps(_POLICIES[policy])})
     status = Status()
     clients = _unverified(play, status)
@@ -49,7 +49,7 @@ def test_a_client_in_doubt_is_a_condition_if_a_policy_names_principals(policy: s
     assert _conditions(status)["delegation_token"].startswith("1 connections: the user name of a login with ")
 
 
-def test_unverified_clients_are_no_condition_without_a_policy_with_principals() -> None:
+def test_unverified_client_raises_no_condition_if_no_policy_names_principals() -> None:
     play = Playbook(SLUICEGATE__EXEMPT='[{"client_id": "mirror"}]')
     status = Status()
     clients = _unverified(play, status)
@@ -61,7 +61,7 @@ def test_unverified_clients_are_no_condition_without_a_policy_with_principals() 
     assert _conditions(status) == {}
 
 
-def test_the_condition_ends_five_minutes_after_the_last_unverified_client() -> None:
+def test_unverified_condition_ends_five_minutes_after_last_unverified_client() -> None:
     play = Playbook(SLUICEGATE__EXEMPT='[{"principal": "User:mirror"}]')
     clock = _Clock()
     status = Status(seconds=clock)

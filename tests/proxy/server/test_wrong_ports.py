@@ -88,12 +88,12 @@ async def test_plaintext_to_a_tls_port_is_reported(handle: Handle, words: str) -
         assert (await failure_reason(address)).startswith(words)
 
 
-async def test_a_missing_login_is_reported_with_the_key_to_set() -> None:
+async def test_missing_login_is_reported_with_the_setting_to_set() -> None:
     async with ScriptedBroker({ApiKey.METADATA: CLOSE}) as broker:
         assert (await failure_reason(broker.address)).startswith("requires a login: set upstream.sasl")
 
 
-async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
+async def test_login_at_a_broker_listener_without_sasl_is_reported() -> None:
     def reject_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 33, "mechanisms": []}, version)
 
@@ -103,7 +103,7 @@ async def test_a_login_at_a_listener_without_sasl_is_reported() -> None:
     assert words == "upstream.sasl is rejected: the broker offers no SASL here; is this the plaintext listener?"
 
 
-async def test_a_password_file_that_is_gone_is_named(tmp_path: Path) -> None:
+async def test_missing_password_file_is_reported_with_its_path(tmp_path: Path) -> None:
     def accept_handshake(version: int, _body: bytes) -> bytes:
         return SASL_HANDSHAKE_RESPONSE.build({"error_code": 0, "mechanisms": ["PLAIN"]}, version)
 

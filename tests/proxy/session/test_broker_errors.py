@@ -130,7 +130,7 @@ def test_partition_errors_of_an_unchanged_produce_request_are_counted(version: i
     assert play.parts.counters.broker_errors == {("Produce", "NOT_LEADER_OR_FOLLOWER", _of(play)): 1}
 
 
-def test_of_a_merged_response_only_the_brokers_own_codes_count() -> None:
+def test_only_broker_error_codes_of_a_merged_response_are_counted() -> None:
     """The broker returns errors for the stand-in of partition 1 and for the forwarded batch of partition 0."""
     play = Playbook(False, SLUICEGATE__DEFAULTS="{message.timestamp.before.max.ms: 1000}")
 
@@ -145,7 +145,7 @@ def _of(play: Playbook) -> str:
     return play.session.identity.client_id or "none"
 
 
-def test_invented_client_ids_share_one_series_and_no_count_is_lost() -> None:
+def test_client_ids_beyond_the_limit_share_one_series_without_losing_counts() -> None:
     counters = Counters()
     errors = BrokerErrorCounts(counters, Lock(), lambda: NOW, max_kinds=5, max_clients=3)
 

@@ -116,7 +116,7 @@ def test_frames_keep_their_order(sent: list[bytes], cuts: list[int], chance: ran
     assert not transport.paused
 
 
-def test_an_end_is_reported_after_the_paused_bytes() -> None:
+def test_eof_is_reported_after_the_bytes_received_while_paused() -> None:
     owner, connection, _, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
     connection.eof_received()
@@ -129,7 +129,7 @@ def test_an_end_is_reported_after_the_paused_bytes() -> None:
     assert owner.ended
 
 
-def test_an_end_during_a_resume_is_reported_after_the_backlog() -> None:
+def test_eof_during_a_resume_is_reported_after_the_backlog() -> None:
     owner, connection, _, steps = new_connection()
     deliver(connection, frame_of(b"H first") + frame_of(b"G second"))
 
@@ -182,7 +182,7 @@ def test_each_pause_reason_stops_reading_until_it_is_resumed(hold: PauseReason) 
     assert not transport.paused
 
 
-def test_an_unused_read_buffer_is_offered_again() -> None:
+def test_read_buffer_that_was_not_filled_is_offered_again() -> None:
     """This happens if a socket turns out to have no data."""
     owner, connection, _, _ = new_connection()
     frame = frame_of(b"G" * 100)

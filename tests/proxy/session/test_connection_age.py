@@ -30,7 +30,7 @@ def test_an_old_connection_closes_after_the_requests_in_flight() -> None:
     assert play.parts.counters.closed_by_limit[_LIMIT] == 1
 
 
-def test_an_idle_connection_closes_at_once_and_none_without_a_bound() -> None:
+def test_idle_old_connection_closes_at_once_only_if_an_age_limit_is_set() -> None:
     old, free = Playbook(**_OLD), Playbook()
     for play in (old, free):
         for now in (1000.0, 1111.0, 1e9):
@@ -40,7 +40,7 @@ def test_an_idle_connection_closes_at_once_and_none_without_a_bound() -> None:
     assert not free.client.closed
 
 
-def test_connections_that_began_together_do_not_end_together() -> None:
+def test_maximum_ages_of_connections_are_spread() -> None:
     early, late = ConnectionAge(100, lambda: 0.0), ConnectionAge(100, lambda: 1.0)
 
     ended = [next(now for now in range(130) if age.is_reached(now)) for age in (early, late)]

@@ -44,7 +44,7 @@ def test_a_request_over_a_slow_link_may_take_longer_while_it_progresses() -> Non
 
 
 @pytest.mark.parametrize("bytes_a_second", [1, 30_000])
-def test_a_request_that_trickles_ends_after_the_time_and_the_log_names_the_limit(bytes_a_second: int) -> None:
+def test_trickling_request_is_overdue_after_its_timeout_and_names_the_limit(bytes_a_second: int) -> None:
     found = overdue_at_each_look(
         snapshots_of_arriving_request(bytes_a_second, 40, 17_500_000), frame_timeout_seconds=30
     )
@@ -68,7 +68,7 @@ def test_a_request_that_stops_arriving_is_overdue_after_the_same_timeout() -> No
     assert next(now for now, each in enumerate(found) if each is not None) <= 9 + 31
 
 
-def test_each_request_has_a_time_of_its_own() -> None:
+def test_timeout_starts_again_with_each_request() -> None:
     assert overdue_at_each_look([snapshot_with_values(request=now // 3, moved=now) for now in range(20)]) == [None] * 20
 
 

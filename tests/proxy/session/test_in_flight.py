@@ -25,7 +25,7 @@ def test_a_response_of_the_proxy_waits_for_earlier_broker_responses() -> None:
     assert len(queue) == 0
 
 
-def test_a_close_waits_for_earlier_responses() -> None:
+def test_connection_close_waits_for_earlier_responses() -> None:
     queue = InFlightQueue(InFlightTotal())
     queue.add(InFlightRequest(1))
     queue.add(InFlightRequest(closes=True))
@@ -61,7 +61,7 @@ def test_in_flight_requests_leave_the_queue_in_order(steps: list[str]) -> None:
 
 
 @pytest.mark.parametrize("count", [7, 8, 9, 63, 64, 65, 5000])
-def test_a_large_ring_is_released_when_it_is_empty(count: int) -> None:
+def test_large_queue_capacity_is_released_when_empty(count: int) -> None:
     queue = InFlightQueue(InFlightTotal())
     for _ in range(3):
         for number in range(count):
@@ -98,7 +98,7 @@ def test_the_queues_of_all_connections_are_counted_together() -> None:
         assert total.is_full() == (total.count >= 100)
 
 
-def test_unanswered_requests_end_oldest_first_also_after_the_ring_has_wrapped() -> None:
+def test_pending_requests_end_oldest_first_after_the_ring_buffer_wraps() -> None:
     queue = InFlightQueue(InFlightTotal())
     for number in range(6):
         queue.add(InFlightRequest(number))

@@ -136,7 +136,7 @@ def test_an_internal_error_with_acks_0_awaits_no_response() -> None:
     assert len(play.session.queue) == 0
 
 
-def test_a_protocol_error_of_the_client_is_no_internal_error() -> None:
+def test_client_protocol_error_is_not_counted_as_internal_error() -> None:
     play = session_with_bug(fail_on_the_loop, "forward")
 
     play.from_client(sized_produce_request(9, {b"t": [(0, good_batch(NOW))]})[:-3] + b"\xff\xff\xff")
@@ -173,7 +173,7 @@ def test_an_error_in_the_validation_of_a_topic_affects_only_its_requests(word: s
 @pytest.mark.internal_error
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
 @pytest.mark.parametrize("word", ["close", "forward"])
-def test_a_request_over_which_the_fast_path_fails_is_validated_by_the_slow_one(word: str) -> None:
+def test_request_is_validated_on_the_slow_path_if_the_fast_path_fails(word: str) -> None:
     good = sized_produce_request(11, {b"t": [(0, good_batch(NOW))]})
     bad = sized_produce_request(11, {b"t": [(0, good_batch(NOW)[:-1] + b"\xff")]})
     unread = sized_request(3, 9, b"\1\0\0\0\0")

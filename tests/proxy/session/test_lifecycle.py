@@ -15,7 +15,7 @@ def test_every_stage_has_transitions_to_later_stages_only() -> None:
 
 
 @given(st.lists(st.sampled_from(LifecycleEvent)))
-def test_the_stage_never_goes_back_in_any_order_of_events(events: list[LifecycleEvent]) -> None:
+def test_stage_only_advances_for_any_order_of_events(events: list[LifecycleEvent]) -> None:
     life = Lifecycle()
     for event in events:
         before = life.stage

@@ -47,7 +47,9 @@ def send_request(play: Playbook, data: bytes) -> None:
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_frame_bytes": 1})])
-def test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection(size: int, beyond: dict[str, int]) -> None:
+def test_frame_at_the_size_limit_is_accepted_and_a_larger_one_closes_connection(
+    size: int, beyond: dict[str, int]
+) -> None:
     play = session_with_limits(max_frame_bytes=2_000, max_buffered_bytes=20_000)
 
     with capture_logs() as lines:
@@ -59,7 +61,7 @@ def test_the_frame_limit_is_accepted_and_a_byte_more_closes_the_connection(size:
     assert len(lines) == len(beyond)
 
 
-def test_a_negative_frame_size_is_reported_without_a_limit() -> None:
+def test_negative_frame_size_is_not_counted_as_a_limit() -> None:
     play = session_with_limits()
 
     play.from_client((-1).to_bytes(4, "big", signed=True) + bytes(20))
@@ -69,7 +71,7 @@ def test_a_negative_frame_size_is_reported_without_a_limit() -> None:
 
 
 @pytest.mark.parametrize(("partitions", "beyond"), [(2, {}), (3, {"limits.max_request_partitions": 1})])
-def test_the_partition_limit_is_accepted_and_one_more_closes_the_connection(
+def test_partitions_at_the_limit_are_accepted_and_one_more_closes_connection(
     partitions: int, beyond: dict[str, int]
 ) -> None:
     play = session_with_limits(max_request_partitions=3)  # the topic itself counts as one
@@ -85,7 +87,7 @@ def test_the_partition_limit_is_accepted_and_one_more_closes_the_connection(
 
 
 @pytest.mark.parametrize(("records", "beyond"), [(4, {}), (5, {"limits.max_request_records": 1})])
-def test_the_record_limit_is_accepted_and_one_more_closes_the_connection(records: int, beyond: dict[str, int]) -> None:
+def test_records_at_the_limit_are_accepted_and_one_more_closes_connection(records: int, beyond: dict[str, int]) -> None:
     """Records of all batches and partitions count together, compressed or not, with those before."""
     play = session_with_limits(max_request_records=9)
     parts = (batch([Rec(NOW)] * records, GZIP), batch([Rec(NOW)] * 3), batch([Rec(NOW)] * 2))
@@ -106,7 +108,9 @@ def test_the_record_limit_is_accepted_and_one_more_closes_the_connection(records
 
 @pytest.mark.parametrize("codec", [NONE, GZIP, LZ4])
 @pytest.mark.parametrize(("headers", "beyond"), [(2, {}), (3, {"limits.max_request_headers": 1})])
-def test_the_header_limit_is_accepted_and_one_more_rejected(headers: int, beyond: dict[str, int], codec: int) -> None:
+def test_headers_at_the_limit_are_accepted_and_one_more_is_rejected(
+    headers: int, beyond: dict[str, int], codec: int
+) -> None:
     """Headers of all records and partitions count together; a later batch without headers passes."""
     play = session_with_limits(max_request_headers=5)
     parts = [
@@ -166,7 +170,7 @@ def test_record_errors_beyond_the_response_limit_are_counted(bad: int, beyond: d
 
 
 @pytest.mark.parametrize(("requests", "beyond"), [(1, {}), (2, {"limits.max_in_flight": 1})])
-def test_a_client_at_the_in_flight_limit_waits(requests: int, beyond: dict[str, int]) -> None:
+def test_client_at_the_in_flight_limit_is_paused(requests: int, beyond: dict[str, int]) -> None:
     play = session_with_limits(max_in_flight=2)
 
     play.from_client(api_versions_frame() * requests)
@@ -206,7 +210,7 @@ def client_that_polls(play: Playbook) -> tuple[Outlet, Session]:
     return client, session
 
 
-def test_clients_at_the_total_in_flight_limit_wait_in_their_order() -> None:
+def test_clients_at_the_total_in_flight_limit_resume_in_order() -> None:
     play = session_with_limits(max_in_flight_total=3)
     play.from_client(POLL * 2)
     assert play.client.is_read
@@ -248,7 +252,7 @@ def test_a_connection_that_closes_while_it_waits_releases_its_slot() -> None:
 
 
 @pytest.mark.parametrize(("size", "beyond"), [(2_000, {}), (2_001, {"limits.max_buffered_bytes": 1})])
-def test_large_requests_beyond_their_share_of_memory_wait(size: int, beyond: dict[str, int]) -> None:
+def test_large_requests_beyond_their_memory_share_are_paused_and_counted(size: int, beyond: dict[str, int]) -> None:
     """Of 8,889 bytes, nine sixteenths less one largest frame are for large requests."""
     play = session_with_limits(max_frame_bytes=3_000, max_buffered_bytes=8_889)
     empty = len(produce_frame(batch([Rec(NOW, value=bytes(1_500))]), acks=-1)) - 4 - 1_500

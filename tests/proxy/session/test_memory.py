@@ -48,7 +48,7 @@ def test_memory_is_granted_in_the_order_of_requests() -> None:
     assert (large.held, small.held) == (50, 10)
 
 
-def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
+def test_closed_session_releases_its_memory_and_gets_no_more() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
     all_of_it, gone, here = (gathering_that_notes(share, served, name) for name in ("all", "gone", "here"))
@@ -65,7 +65,7 @@ def test_a_closed_session_gets_no_memory_and_keeps_none() -> None:
     assert gathering_that_notes(share, served, "next").reserve(100)
 
 
-def test_half_read_frames_do_not_deadlock() -> None:
+def test_partially_read_frames_do_not_deadlock_over_memory() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[str] = []
     one, two = gathering_that_notes(share, served, "one"), gathering_that_notes(share, served, "two")
@@ -85,7 +85,7 @@ def test_half_read_frames_do_not_deadlock() -> None:
     assert served == ["one", "two"]
 
 
-def test_thousands_of_waiting_frames_are_resumed_in_separate_turns() -> None:
+def test_thousands_of_waiting_frames_are_resumed_in_separate_loop_steps() -> None:
     share, later = share_with_deferred_calls(100)
     served: list[int] = []
     first = Gathering(share, lambda: None)

@@ -47,7 +47,7 @@ def test_a_step_added_by_a_step_runs_in_the_next_round() -> None:
     assert not rounds
 
 
-def test_an_error_that_a_step_raises_stops_no_later_step() -> None:
+def test_later_steps_run_after_a_step_raises_an_error() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedTurn(lambda: False))
@@ -91,7 +91,7 @@ def test_an_idle_loop_is_not_late_at_its_first_work() -> None:
 
 
 @pytest.mark.parametrize("loop_of", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_work_on_a_real_loop_ends_soon_and_the_loop_looks_at_its_sockets(
+def test_real_event_loop_becomes_late_and_recovers_after_polling_its_sockets(
     loop_of: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
     async def take_turns() -> int:
@@ -167,7 +167,7 @@ def test_two_pacers_both_slow_down_when_the_loop_is_late() -> None:
     assert done == ["one", "other"], "half as many of each"
 
 
-def test_a_connection_from_another_address_does_not_wait_for_a_thousand_others() -> None:
+def test_steps_of_one_address_do_not_wait_for_a_thousand_of_another() -> None:
     rounds: list[Callable[[], None]] = []
     done: list[str] = []
     pacer = Pacer(rounds.append, ScriptedTurn(lambda: False), most_steps=4)

@@ -109,7 +109,7 @@ def test_fast_path_requests_are_timed_first_and_then_each_128th() -> None:
 
 
 @pytest.mark.skipif(not HAS_FAST_PATH, reason="there is no fast path: it was not compiled")
-def test_each_api_is_sampled_separately_and_once_for_each_read() -> None:
+def test_timing_is_sampled_separately_per_api_and_once_per_socket_read() -> None:
     watch = ScriptedClock()
     made = session_with_clock(watch, has_fast_path=True)
 
@@ -131,5 +131,5 @@ def test_a_request_without_a_response_has_no_upstream_time() -> None:
     assert watch.answered == []
 
 
-def test_an_untimed_request_stands_for_no_others() -> None:
+def test_untimed_request_counts_for_no_other_requests() -> None:
     assert InFlightRequest(1).stands_for == 0

@@ -84,7 +84,7 @@ def test_a_handler_without_a_wait_runs_to_its_end() -> None:
     assert (found, run.runner.is_busy, run.client.paused, run.settled) == ([1, "two"], False, [], 0)
 
 
-def test_the_client_is_paused_until_the_result_is_there() -> None:
+def test_client_is_paused_until_the_awaited_result_arrives() -> None:
     run, found = _Run(), list[object]()
 
     run.begin(_steps(found, PauseReason.TOPIC_NAMES))
@@ -119,7 +119,7 @@ def test_a_handler_may_wait_again_as_soon_as_it_is_resumed(second: PauseReason) 
     assert found == [1, 2]
 
 
-def test_a_wait_may_resume_immediately() -> None:
+def test_handler_continues_if_its_wait_resumes_immediately() -> None:
     run, found = _Run(), list[object]()
     wait = Wait(PauseReason.TOPIC_NAMES, lambda resume: resume(7))
 
@@ -128,7 +128,7 @@ def test_a_wait_may_resume_immediately() -> None:
     assert (found, run.client.paused, run.runner.is_busy) == ([7, 2], [], False)
 
 
-def test_a_handler_does_not_continue_after_its_broker_has_gone() -> None:
+def test_handler_does_not_continue_after_its_broker_connection_closes() -> None:
     run, found = _Run(), list[object]()
     run.begin(_steps(found, PauseReason.TOPIC_NAMES))
     run.broker.closed = True
@@ -167,7 +167,7 @@ def test_an_error_after_a_wait_ends_the_session(error: Exception) -> None:
     assert run.broker.aborted
 
 
-def test_a_request_that_turns_out_malformed_after_a_wait_is_the_clients_fault() -> None:
+def test_malformed_request_after_a_wait_is_reported_as_a_client_error() -> None:
     run, malformed = _Run(), MalformedMessage("no batch")
 
     def steps() -> Generator[Any, Any, None]:
@@ -237,7 +237,7 @@ def test_a_handler_does_not_continue_after_its_session_has_ended() -> None:
     assert run.abandoned == 1
 
 
-def test_an_awaited_response_pauses_no_client_and_the_handler_returns_the_clients_response() -> None:
+def test_awaited_response_pauses_no_client_and_is_rewritten_by_the_handler() -> None:
     run, sent = _Run(), list[Finish]()
 
     def handle_login() -> Generator[Any, Any, Parts]:

@@ -44,7 +44,7 @@ def suspended(state: AgreedState) -> set[str | None]:
     return {each.topic for each in state.suspensions}
 
 
-def test_a_suspension_says_who_made_it_and_that_it_applies_to_all_proxies() -> None:
+def test_suspension_text_names_its_actor_and_applies_to_all_proxies() -> None:
     (found,) = state_after(suspension("orders")).suspensions
 
     assert str(found) == (
@@ -53,7 +53,7 @@ def test_a_suspension_says_who_made_it_and_that_it_applies_to_all_proxies() -> N
     )
 
 
-def test_resuming_one_topic_leaves_others_and_resuming_all_leaves_none() -> None:
+def test_resuming_one_topic_keeps_other_suspensions_and_resuming_all_ends_all() -> None:
     both = (suspension("orders"), suspension(None))
 
     assert suspended(state_after(*both)) == {"orders", None}
@@ -68,7 +68,7 @@ def test_a_later_suspension_of_a_topic_replaces_the_earlier_one() -> None:
     assert [each.until_ms for each in state.suspensions] == [NOON_MS + 2 * HOUR_MS]
 
 
-def test_a_compacted_topic_gives_the_state_of_the_whole_one() -> None:
+def test_compacted_topic_gives_the_same_state_as_the_complete_topic() -> None:
     """Compaction keeps the last record of each key, in order."""
     choose = random.Random(65)
     for _ in range(500):
@@ -95,11 +95,11 @@ def test_the_state_keeps_a_bounded_number_of_suspensions(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "operation", [suspension("orders"), suspension(None), ResumeEnforcement("orders"), ResumeEnforcement(None)]
 )
-def test_a_change_is_read_back_as_it_was_written(operation: Operation) -> None:
+def test_state_change_round_trips_through_its_record(operation: Operation) -> None:
     assert decode(encode(change(operation))) == change(operation)
 
 
-def test_keys_are_the_subjects_of_operations() -> None:
+def test_record_key_is_the_subject_of_the_operation() -> None:
     assert key_of(suspension("orders")) == key_of(ResumeEnforcement("orders")) == b"suspension/orders"
     assert key_of(suspension(None)) == b"suspension/*"
     assert key_of(ResumeEnforcement(None)) == b"resumption/*"  # kept in addition to a later suspension of all topics
@@ -132,7 +132,7 @@ def _with(**content: object) -> bytes:
         (b"{}", "version None"),
     ],
 )
-def test_other_records_are_named_and_change_nothing(value: bytes | None, reason: str) -> None:
+def test_unreadable_records_are_rejected_with_a_reason(value: bytes | None, reason: str) -> None:
     with pytest.raises(UnreadableChange) as raised:
         decode(value)
 

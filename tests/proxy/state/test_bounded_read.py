@@ -20,7 +20,7 @@ class Cluster:
         return "answer"
 
 
-def test_a_question_that_was_dropped_with_its_connection_is_asked_again() -> None:
+def test_query_dropped_with_its_connection_is_sent_again() -> None:
     cluster = Cluster(KafkaError._DESTROY_BROKER)
     assert asked(cluster.question) == "answer"
     assert cluster.questions == 2
@@ -29,7 +29,7 @@ def test_a_question_that_was_dropped_with_its_connection_is_asked_again() -> Non
 @pytest.mark.parametrize(
     "codes", [(KafkaError._TRANSPORT,), (KafkaError._DESTROY_BROKER, KafkaError._DESTROY_BROKER)], ids=str
 )
-def test_another_error_or_a_second_one_is_raised(codes: tuple[int, ...]) -> None:
+def test_query_raises_other_errors_and_a_second_dropped_request(codes: tuple[int, ...]) -> None:
     cluster = Cluster(*codes)
     with pytest.raises(KafkaException) as raised:
         asked(cluster.question)

@@ -35,7 +35,7 @@ def entry(proxy: str = "gate-1:19092", seconds: float = 0.1) -> Entry:
     return entry_of(SUSPENDED, AgreedState(), taken(proxy, seconds))
 
 
-def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
+def test_entry_lines_describe_the_previous_state_and_what_is_looser() -> None:
     before = AgreedState().after(SUSPENDED, 0)
 
     assert entry().lines == (
@@ -48,7 +48,7 @@ def test_an_entry_says_what_was_before_and_what_is_looser() -> None:
     assert resumed.lines[1][1].startswith("before: enforcement is suspended for orders until")
 
 
-def test_the_records_of_all_proxies_become_one_entry_in_the_order_in_which_they_took_it() -> None:
+def test_records_of_several_proxies_merge_into_one_entry_in_order_of_adoption() -> None:
     later = entry_of(RESUMED, AgreedState(), taken("gate-1:19092", 60.2))
     records = [entry("gate-2:19092", 0.3), later, entry("gate-1:19092", 0.1), entry("gate-2:19092", 9.0)]
 
@@ -58,7 +58,7 @@ def test_the_records_of_all_proxies_become_one_entry_in_the_order_in_which_they_
     assert found[1].taken == (taken("gate-1:19092", 0.1), taken("gate-2:19092", 0.3))
 
 
-def test_a_reload_has_its_files_and_a_bounded_number_of_lines() -> None:
+def test_reload_entry_has_a_bounded_number_of_lines() -> None:
     actor = Actor("policy files", "/etc/sluicegate/orders.yaml")
     changes = {"stricter": ["orders: mode: observe -> reject"], "looser": [f"t{i}: x" for i in range(100)]}
     found = entry_of_reload("b1", NOON_MS, actor, changes, "gate-1:19092")
@@ -82,12 +82,12 @@ def test_a_reload_has_its_files_and_a_bounded_number_of_lines() -> None:
         json.dumps({**json.loads(encode(entry())), "changes": 7}).encode(),
     ],
 )
-def test_records_of_others_are_not_entries(value: bytes | None) -> None:
+def test_foreign_records_are_rejected_as_entries(value: bytes | None) -> None:
     with pytest.raises(UnreadableChange):
         decode(value)
 
 
-def test_the_history_is_shown_with_its_beginning_and_without_control_characters() -> None:
+def test_history_listing_shows_its_start_and_escapes_control_characters() -> None:
     strange = replace(entry(), actor=Actor("\x1b[31mroot", "10.1.2.3"))
     (one,) = merged([strange, entry("b", 2.1)])
 

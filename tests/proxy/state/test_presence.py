@@ -39,18 +39,18 @@ def findings_of(view: FleetView) -> list[tuple[str, str]]:
     return [(each.code.value, each.text) for each in view.findings]
 
 
-def test_an_announcement_is_read_as_it_was_written() -> None:
+def test_announcement_round_trips_through_its_record() -> None:
     assert decode(encode(ONE)) == ONE
 
 
-def test_a_thousand_proxies_write_two_hundred_records_and_150_kilobytes_a_second() -> None:
+def test_thousand_proxies_write_at_most_200_records_and_150_kb_per_second() -> None:
     records = 1000 / EVERY_SECONDS
     assert records == 200
     assert records * (len(encode(ONE)) + 100) < 150_000  # with a batch's own header, a key and no compression
 
 
 @pytest.mark.parametrize("value", [None, b"", b"{}", b"\x00", b"[]", b"x" * 5000, b'{"version": 2}'])
-def test_garbage_is_no_announcement(value: bytes | None) -> None:
+def test_malformed_announcement_is_rejected_and_ignored(value: bytes | None) -> None:
     with pytest.raises(UnreadableChange):
         decode(value)
     assert view_of(TimedValue(value, NOW, True), stored_record(ONE)).members[0].presence == ONE
@@ -64,7 +64,7 @@ def test_a_proxy_is_stale_after_15_s_and_forgotten_after_10_min() -> None:
     assert view_of(stored_record(ONE), now_ms=NOW + 600_001).members == ()
 
 
-def test_the_readers_own_announcement_corrects_its_clock() -> None:
+def test_clock_of_the_reader_is_corrected_by_its_own_announcement() -> None:
     """Its clock is an hour ahead of the broker's; nobody is stale for that."""
     ahead = replace(ONE, time_ms=NOW + 3_600_000)
     view = view_of(stored_record(ahead, NOW), stored_record(TWO), own=ONE.instance, now_ms=NOW + 3_600_000 + 2000)
@@ -74,7 +74,7 @@ def test_the_readers_own_announcement_corrects_its_clock() -> None:
     assert findings_of(view) == [("clock_off", "the clock of gate-1.example.com:19092 is +3600 s off the broker's")]
 
 
-def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
+def test_different_versions_and_policies_are_reported_with_their_proxies() -> None:
     view = view_of(stored_record(ONE), stored_record(replace(TWO, version="0.2.0", policies="ba9876543210")))
 
     assert findings_of(view) == [
@@ -86,7 +86,7 @@ def test_two_versions_and_two_policies_are_named_with_their_proxies() -> None:
     ]
 
 
-def test_a_stale_proxy_is_no_finding() -> None:
+def test_stale_proxies_are_ignored_in_findings() -> None:
     assert (
         view_of(
             stored_record(ONE), stored_record(replace(TWO, version="0.2.0", time_ms=NOW + 20_000)), now_ms=NOW + 20_000
@@ -95,7 +95,7 @@ def test_a_stale_proxy_is_no_finding() -> None:
     )
 
 
-def test_a_name_that_two_running_proxies_have_is_named() -> None:
+def test_name_used_by_two_running_proxies_is_reported() -> None:
     again = replace(ONE, instance="c" * 32, admin="10.1.2.4:9650")
     records = [stored_record(replace(each, time_ms=NOW + i)) for i, each in enumerate((ONE, again, ONE, again))]
 
@@ -105,7 +105,7 @@ def test_a_name_that_two_running_proxies_have_is_named() -> None:
     assert findings_of(view) == [("name_used_twice", text)]
 
 
-def test_a_restarted_proxy_is_one() -> None:
+def test_restarted_proxy_is_listed_once() -> None:
     """The new process announced itself after the last announcement of the old one."""
     again = replace(ONE, instance="c" * 32, time_ms=NOW + 3000)
 
@@ -115,7 +115,7 @@ def test_a_restarted_proxy_is_one() -> None:
     assert view.findings == ()
 
 
-def test_rates_are_what_counters_rose_by_since_the_announcement_before() -> None:
+def test_rates_are_counter_increases_between_two_announcements() -> None:
     later = replace(ONE, time_ms=NOW + 5000, counters={**ONE.counters, "violations": 10**6 + 20, "connections": 7})
 
     (member,) = view_of(stored_record(ONE), stored_record(later), now_ms=NOW + 5000).members
@@ -124,12 +124,12 @@ def test_rates_are_what_counters_rose_by_since_the_announcement_before() -> None
     assert view_of(stored_record(ONE)).members[0].rates == {}
 
 
-def test_without_times_of_the_broker_no_clock_is_judged() -> None:
+def test_clock_offset_is_unknown_without_broker_timestamps() -> None:
     view = view_of(stored_record(replace(ONE, time_ms=NOW - 9000), NOW, by_broker=False))
     assert (view.members[0].clock_off_ms, view.findings) == (None, ())
 
 
-def test_the_listing_names_findings_stale_proxies_and_conditions() -> None:
+def test_fleet_listing_shows_findings_stale_proxies_and_conditions() -> None:
     view = view_of(stored_record(ONE), stored_record(replace(TWO, version="0.2.0", time_ms=NOW - 20_000)))
 
     assert list(lines_of(json.loads(json.dumps(view.as_json())))) == [

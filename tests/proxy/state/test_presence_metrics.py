@@ -21,7 +21,7 @@ def values(metric: Metric) -> dict[str, float]:
     return {" ".join(sample.labels.values()): sample.value for sample in metric.samples}
 
 
-def test_each_proxy_has_its_figures_and_a_stale_one_shows_its_age() -> None:
+def test_each_proxy_has_metrics_and_a_stale_one_its_age() -> None:
     stale = replace(OTHER, time_ms=NOW - 20_000)
     found = metrics_of(view_of(stored_record(ONE, NOW - 1000), stored_record(stale)))
 
@@ -48,7 +48,7 @@ def test_each_finding_is_counted() -> None:
     assert values(metrics_of(view_of(stored_record(ONE)))["findings"]) == dict.fromkeys(kinds, 0)
 
 
-def test_the_number_of_series_is_bounded_and_sums_have_all() -> None:
+def test_series_per_proxy_are_bounded_while_totals_include_all_proxies() -> None:
     many = [
         stored_record(replace(ONE, name=f"gate-{number:05}", instance=f"{number}"))
         for number in range(MOST_PROXIES + 5)
@@ -60,7 +60,7 @@ def test_the_number_of_series_is_bounded_and_sums_have_all() -> None:
     assert values(found["proxies"])["needs attention"] == MOST_PROXIES + 5
 
 
-def test_a_topic_that_cannot_be_read_is_a_metric() -> None:
+def test_unreadable_presence_topic_is_reported_as_a_metric() -> None:
     def fail() -> FleetView:
         raise TopicUnavailable("Unknown topic")
 

@@ -36,7 +36,7 @@ def values_in(table: SettingsTable) -> dict[str, tuple[str, dict[str, str]]]:
     return {topic: (its.topic_id, dict(its.values)) for topic, its in table}
 
 
-def test_settings_of_two_keys_add_up_and_a_deleted_one_is_gone() -> None:
+def test_set_operations_accumulate_and_delete_operations_remove_settings() -> None:
     state = state_after(
         SetTopicSetting("a", "id-a", MODE, "observe"),
         SetTopicSetting("a", "id-a", OWNER, "payments"),
@@ -49,20 +49,20 @@ def test_settings_of_two_keys_add_up_and_a_deleted_one_is_gone() -> None:
     assert state.settings.size == len(MODE) + len("reject")
 
 
-def test_a_topic_that_is_made_again_starts_without_settings() -> None:
+def test_recreated_topic_starts_without_settings() -> None:
     state = state_after(SetTopicSetting("a", "old", OWNER, "payments"), SetTopicSetting("a", "new", MODE, "observe"))
     assert values_in(state.settings) == {"a": ("new", {MODE: "observe"})}
     late = state_after(DeleteTopicSetting("a", "old", MODE), state=state)
     assert values_in(late.settings) == {"a": ("new", {MODE: "observe"})}
 
 
-def test_each_setting_has_a_record_key_of_its_own_that_compaction_keeps() -> None:
+def test_each_setting_has_its_own_record_key() -> None:
     operations = [SetTopicSetting("a", "i", MODE, "x"), DeleteTopicSetting("a", "i", MODE)]
     assert {key_of(each) for each in operations} == {b"topic-setting/a/sluicegate.mode"}
     assert key_of(SetTopicSetting("a", "i", OWNER, "x")) != key_of(operations[0])
 
 
-def test_more_characters_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_beyond_the_character_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agreed_state, "MAX_SETTINGS_CHARACTERS", 100)
     state = state_after(SetTopicSetting("a", "i", MODE, "x" * 60))
     with pytest.raises(StateFull):
@@ -70,7 +70,7 @@ def test_more_characters_than_are_kept_change_nothing(monkeypatch: pytest.Monkey
     state_after(DeleteTopicSetting("a", "i", MODE), state=state)
 
 
-def test_operations_delete_the_settings_of_an_earlier_topic_first() -> None:
+def test_operations_first_delete_settings_of_a_former_topic_with_the_same_name() -> None:
     table = NO_SETTINGS.with_topic("a", TopicValues("old", {OWNER: "payments"}))
 
     made = operations_of(NewSettings("a", "new", {MODE: "observe"}), table)
@@ -81,7 +81,7 @@ def test_operations_delete_the_settings_of_an_earlier_topic_first() -> None:
     ]
 
 
-def test_changes_name_only_the_topics_that_differ() -> None:
+def test_changes_contain_only_the_topics_that_differ() -> None:
     before = NO_SETTINGS
     for i in range(500):
         before = before.with_topic(f"t-{i}", TopicValues(f"id-{i}", {MODE: "observe"}))
@@ -91,7 +91,7 @@ def test_changes_name_only_the_topics_that_differ() -> None:
     assert len(before.changes_since(NO_SETTINGS)) == 500
 
 
-def test_ten_thousand_topics_are_read_in_a_second_of_processor_time() -> None:
+def test_reading_settings_of_ten_thousand_topics_takes_little_cpu_time() -> None:
     """A copy of all settings for each record would take minutes."""
     began = time.process_time()
     state = state_after(*(SetTopicSetting(f"topic-{i}", f"id-{i}", MODE, "observe") for i in range(10_000)))

@@ -35,7 +35,7 @@ def shared() -> SharedState:
 
 
 @pytest.mark.internal_error
-def test_an_unexpected_error_is_the_reason_for_each_topic_and_is_logged(shared: SharedState) -> None:
+def test_unexpected_error_is_returned_for_each_topic_and_logged(shared: SharedState) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("42")
 
@@ -66,7 +66,7 @@ def test_a_change_after_an_unexpected_error_is_stored(shared: SharedState) -> No
 
 
 @pytest.mark.parametrize("is_temporary", [True, False])
-def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: SharedState, is_temporary: bool) -> None:
+def test_unwritable_state_topic_is_returned_as_reason_for_each_topic(shared: SharedState, is_temporary: bool) -> None:
     def refuse(*_: object) -> None:
         raise StateUnwritable("state.topic state cannot be written: no leader", is_temporary)
 
@@ -78,7 +78,7 @@ def test_a_topic_that_cannot_be_written_is_the_reason_for_each_topic(shared: Sha
     assert failed == dict.fromkeys(("orders", "payments"), why)
 
 
-def test_a_change_waits_for_the_changes_of_others_for_a_limited_time(shared: SharedState) -> None:
+def test_change_waits_for_concurrent_changes_for_a_limited_time(shared: SharedState) -> None:
     begun, may_end = threading.Event(), threading.Event()
 
     def wait(*_: object) -> None:

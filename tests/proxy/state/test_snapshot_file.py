@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state.json"
 
 
-def test_a_snapshot_is_read_as_it_was_written(path: Path) -> None:
+def test_snapshot_round_trips_through_its_file(path: Path) -> None:
     file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
 
@@ -31,7 +31,7 @@ def test_a_snapshot_is_read_as_it_was_written(path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["state.json"]
 
 
-def test_a_snapshot_of_another_topic_is_not_used(path: Path) -> None:
+def test_snapshot_of_another_topic_is_rejected(path: Path) -> None:
     SnapshotFile(str(path), "gate-state").write(SNAPSHOT)
 
     with pytest.raises(SnapshotUnreadable, match="of another topic"):
@@ -39,14 +39,14 @@ def test_a_snapshot_of_another_topic_is_not_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 10_000, '{"version": 1, "topic": "gate-state"}'])
-def test_other_contents_are_not_used(path: Path, content: str) -> None:
+def test_malformed_snapshot_file_is_rejected(path: Path, content: str) -> None:
     path.write_text(content)
 
     with pytest.raises(SnapshotUnreadable):
         SnapshotFile(str(path), "gate-state").read()
 
 
-def test_a_changed_suspension_is_not_used(path: Path) -> None:
+def test_snapshot_with_invalid_suspension_is_rejected(path: Path) -> None:
     file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
     content = json.loads(path.read_text())
@@ -58,7 +58,7 @@ def test_a_changed_suspension_is_not_used(path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", ["orders"], {"values": {}}, {"topic_id": "i", "values": {"sluicegate.mode": 7}}])
-def test_a_changed_topic_setting_is_not_used(path: Path, wrong: object) -> None:
+def test_snapshot_with_invalid_topic_setting_is_rejected(path: Path, wrong: object) -> None:
     file = SnapshotFile(str(path), "gate-state")
     file.write(SNAPSHOT)
     content = json.loads(path.read_text())
@@ -69,7 +69,7 @@ def test_a_changed_topic_setting_is_not_used(path: Path, wrong: object) -> None:
         file.read()
 
 
-def test_a_fifo_or_a_missing_file_is_not_waited_for(path: Path) -> None:
+def test_missing_snapshot_file_and_fifo_are_rejected_without_waiting(path: Path) -> None:
     file = SnapshotFile(str(path), "gate-state")
     with pytest.raises(SnapshotUnreadable, match="No such file"):
         file.read()

@@ -102,7 +102,7 @@ def topic(partition: PartitionInMemory) -> Iterator[StateTopic]:
     made.close()
 
 
-def test_a_change_is_stored_when_it_is_read_back(topic: StateTopic) -> None:
+def test_commit_returns_after_the_change_is_read_back(topic: StateTopic) -> None:
     topic.commit([CHANGE], SECONDS)
 
     found = topic.settings.of("orders")
@@ -111,7 +111,7 @@ def test_a_change_is_stored_when_it_is_read_back(topic: StateTopic) -> None:
 
 
 @pytest.mark.parametrize("is_lasting", [False, True])
-def test_a_change_may_succeed_later_unless_the_brokers_reject_it_for_good(
+def test_write_failure_is_temporary_unless_the_broker_rejects_permanently(
     topic: StateTopic, partition: PartitionInMemory, is_lasting: bool
 ) -> None:
     partition.failure = DeliveryFailure("the reason", is_lasting)
@@ -120,7 +120,7 @@ def test_a_change_may_succeed_later_unless_the_brokers_reject_it_for_good(
     assert raised.value.is_temporary != is_lasting
 
 
-def test_a_change_that_has_no_effect_fails_at_once(topic: StateTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_beyond_the_settings_limit_fails_immediately(topic: StateTopic, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its record is read back, but the settings of all topics would be too large."""
     monkeypatch.setattr(agreed_state, "MAX_SETTINGS_CHARACTERS", 10)
     began = time.monotonic()

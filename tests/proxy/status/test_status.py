@@ -27,7 +27,7 @@ def condition_names(status: Status) -> list[str]:
     return [str(each) for each in status.active()]
 
 
-def test_a_process_begins_as_not_serving() -> None:
+def test_process_starts_as_not_serving() -> None:
     status = Status()
 
     assert status.not_ready() == "starting"
@@ -37,7 +37,7 @@ def test_a_process_begins_as_not_serving() -> None:
     assert state_of(status.active()) is ServingState.SERVING
 
 
-def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Status) -> None:
+def test_restarted_worker_needs_attention_but_the_proxy_stays_ready(status: Status) -> None:
     status.begin(Condition.WORKER_RESTARTED, "worker 2: exit code -9", "worker 2")
     status.begin(Condition.WORKER_RESTARTED, "worker 3: exit code -9", "worker 3")
 
@@ -49,7 +49,7 @@ def test_an_ended_worker_needs_attention_and_keeps_the_proxy_ready(status: Statu
     assert condition_names(status) == []
 
 
-def test_a_condition_of_several_subjects_follows_a_list_of_them(status: Status, clock: Clock) -> None:
+def test_set_all_starts_keeps_and_ends_conditions_by_subject(status: Status, clock: Clock) -> None:
     failing = Condition.QUARANTINE_FAILING
     status.set_all(failing, {"topic a": "topic a: unknown", "topic b": "topic b: timed out"})
     clock.now += 5
@@ -74,7 +74,7 @@ def test_a_condition_with_a_new_detail_keeps_its_start_time(status: Status, cloc
     assert condition_names(status) == []
 
 
-def test_a_restart_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
+def test_worker_restarted_condition_ends_a_minute_after_its_last_report(status: Status, clock: Clock) -> None:
     status.begin(Condition.WORKER_RESTARTED, "3 restarts")
     clock.now += 59
     status.begin(Condition.WORKER_RESTARTED, "4 restarts")
@@ -102,7 +102,7 @@ class WatchedDetails(dict[str, str]):
         return super().__iter__()
 
 
-def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> None:
+def test_exchanging_conditions_is_atomic_for_readers(status: Status) -> None:
     """Kubernetes sends clients to a replica whose readiness is 200 once."""
     status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds", "kafka:9092")
     seen: list[ServingState] = []
@@ -118,7 +118,7 @@ def test_exchanging_two_conditions_shows_no_state_in_between(status: Status) -> 
     assert condition_names(status) == ["no_broker_listed: kafka responds, but lists no broker"]
 
 
-def test_the_metric_of_conditions_has_each_condition(status: Status) -> None:
+def test_condition_metric_has_a_series_for_each_condition(status: Status) -> None:
     status.begin(Condition.NO_BROKER_LISTED, "no broker", "kafka")
 
     gauges = gauges_of(status.active())
@@ -127,7 +127,7 @@ def test_the_metric_of_conditions_has_each_condition(status: Status) -> None:
     assert {condition for condition, _ in gauges} == {each.value for each in Condition}
 
 
-def test_the_worst_condition_comes_first(status: Status) -> None:
+def test_worst_condition_is_listed_first(status: Status) -> None:
     status.begin(Condition.CONFIGURATION_REJECTED, "an unknown key")
     status.begin(Condition.UPSTREAM_UNREACHABLE, "no broker responds")
 
@@ -138,7 +138,7 @@ def test_the_worst_condition_comes_first(status: Status) -> None:
     assert status.not_ready() == "no broker responds"
 
 
-def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clock) -> None:
+def test_process_is_not_live_while_its_event_loop_is_stuck(status: Status, clock: Clock) -> None:
     assert status.not_live() is None
     clock.now += 11
 
@@ -148,7 +148,7 @@ def test_an_event_loop_that_does_not_move_is_not_live(status: Status, clock: Clo
     assert status.not_live() is None
 
 
-def test_subjects_and_texts_are_bounded(status: Status) -> None:
+def test_number_of_conditions_and_their_text_length_are_bounded(status: Status) -> None:
     for number in range(1000):
         status.begin(Condition.WORKER_UNRESPONSIVE, "x" * 100_000, f"topic-{number}")
 
@@ -161,7 +161,7 @@ def active_condition(condition: Condition, detail: str) -> ActiveCondition:
     return ActiveCondition(condition, condition.type.state, "", detail, 1)
 
 
-def test_one_worker_that_serves_keeps_the_process_ready() -> None:
+def test_process_stays_ready_while_one_worker_serves() -> None:
     broken = [active_condition(Condition.UPSTREAM_UNREACHABLE, "no broker responds")]
 
     (is_condition_shown,) = of_workers([(1, broken), (2, [])])
@@ -177,18 +177,18 @@ def test_the_same_condition_of_two_workers_is_shown_once() -> None:
     assert len(of_workers([(1, login), (2, login)])) == 1
 
 
-def test_each_condition_is_described() -> None:
+def test_each_condition_has_a_description() -> None:
     assert TYPES.keys() == set(Condition)
     assert all(kind.meaning and kind.begins and kind.ends and kind.advice for kind in TYPES.values())
 
 
 @pytest.mark.parametrize("condition", [Condition.UPSTREAM_UNREACHABLE, Condition.BROKER_UNREACHABLE])
-def test_a_broker_that_hangs_has_other_advice_than_one_that_is_down(condition: Condition) -> None:
+def test_advice_distinguishes_a_hanging_broker_from_a_stopped_one(condition: Condition) -> None:
     assert "Start the broker" in condition.type.advice
     assert "`no response within`, a broker may run and hang: look at its process" in condition.type.advice
 
 
-def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
+def test_later_success_of_another_worker_ends_a_failure_condition() -> None:
     kind = Condition.QUARANTINE_FAILING
     failing = replace(active_condition(kind, "unknown topic"), subject="topic dead", failed_at=100.0)
 
@@ -202,7 +202,7 @@ def test_a_success_of_another_worker_refutes_an_older_failure() -> None:
     assert not_refuted([active_condition(Condition.BROKER_PORT_CLOSED, "taken")], [{}], 107) != []
 
 
-def test_a_condition_of_two_workers_names_the_clients_of_both() -> None:
+def test_condition_of_two_workers_lists_waiting_clients_of_both() -> None:
     def condition_with_waiting_client(name: str, topic: str) -> ActiveCondition:
         who = WaitingNames(frozenset({name}), frozenset({topic}))
         return replace(active_condition(Condition.REGISTRY_UNREACHABLE, "refused"), subject="main", waiting=who)

@@ -66,7 +66,7 @@ def stable_series(series: Series) -> Series:
     }
 
 
-def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_topic_and_verdict(tmp_path: Path) -> None:
+def test_exported_metrics_equal_the_scrape_and_spans_describe_rejected_requests(tmp_path: Path) -> None:
     with running_collector() as collector, two_workers(tmp_path, collector.endpoint) as proxy:
         now = time.time_ns() // 1_000_000
         send(proxy, "honest", now, now)
@@ -98,7 +98,7 @@ def test_figures_are_those_of_the_scrape_and_a_rejected_request_names_client_top
 
 
 @pytest.mark.long
-def test_an_unreachable_collector_delays_no_producer_and_is_logged_and_counted(tmp_path: Path) -> None:
+def test_unreachable_collector_is_logged_and_counted_and_delays_no_producer(tmp_path: Path) -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)}"
     with two_workers(tmp_path, nobody) as proxy:
         send(proxy, "honest", *[time.time_ns() // 1_000_000] * 5)

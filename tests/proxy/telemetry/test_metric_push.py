@@ -7,7 +7,7 @@ from sluicegate.proxy.telemetry.metric_push import metrics_of
 STARTED, NOW = 1_000, 2_000
 
 
-def test_a_counter_is_a_cumulative_sum_since_the_start() -> None:
+def test_counter_is_exported_as_cumulative_sum_since_start() -> None:
     family = CounterMetricFamily("requests", "How many.", labels=("api",))
     family.add_metric(("Produce",), 3)
 
@@ -24,7 +24,7 @@ def test_a_counter_is_a_cumulative_sum_since_the_start() -> None:
     assert point.attributes == {"api": "Produce"}
 
 
-def test_a_gauge_has_the_unit_of_its_name() -> None:
+def test_unit_of_a_gauge_is_derived_from_its_name() -> None:
     family = GaugeMetricFamily("held_bytes_limit", "Memory.", 5)
 
     (metric,) = metrics_of([family], STARTED, NOW)
@@ -33,7 +33,7 @@ def test_a_gauge_has_the_unit_of_its_name() -> None:
     assert (metric.unit, point.value) == ("By", 5)
 
 
-def test_a_histogram_counts_each_bucket_by_itself() -> None:
+def test_histogram_is_exported_with_non_cumulative_bucket_counts() -> None:
     family = HistogramMetricFamily("wait_seconds", "How long.", labels=("api",))
     family.add_metric(("Fetch",), [("0.5", 2), ("1.0", 2), ("+Inf", 7)], 40.5)
 
@@ -44,11 +44,11 @@ def test_a_histogram_counts_each_bucket_by_itself() -> None:
     assert (point.count, point.sum, point.attributes) == (7, 40.5, {"api": "Fetch"})
 
 
-def test_a_family_without_series_is_left_out() -> None:
+def test_metric_family_without_series_is_not_exported() -> None:
     assert list(metrics_of([CounterMetricFamily("none", "None.", labels=("api",))], STARTED, NOW)) == []
 
 
-def test_a_label_that_is_not_unicode_affects_no_other() -> None:
+def test_label_with_invalid_unicode_is_escaped() -> None:
     family = CounterMetricFamily("violations", "How many.", labels=("client_id",))
     family.add_metric(("half \udc80",), 1)
 

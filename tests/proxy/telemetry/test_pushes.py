@@ -57,7 +57,7 @@ def push_spans_to(keys: Otel, counters: Counters) -> SpanPush:
     return SpanPush(Collector(keys), RESOURCE, counters, WriteHealth())
 
 
-def test_failing_exports_are_noted_as_failing_writes() -> None:
+def test_failing_exports_are_reported_in_write_health() -> None:
     gone = Otel(endpoint=f"http://127.0.0.1:{free_ports(1)}", timeout_seconds=0.5)
     health = WriteHealth()
     metrics = MetricPush(
@@ -72,7 +72,7 @@ def test_failing_exports_are_noted_as_failing_writes() -> None:
         spans.close()
 
 
-def test_metrics_go_to_their_path_below_the_endpoint_with_the_headers_of_a_file_as_it_is_now(
+def test_metrics_are_posted_to_their_path_with_headers_reread_from_the_file(
     collector: OtlpCollector, tmp_path: Path
 ) -> None:
     file, counters = tmp_path / "headers", Counters()
@@ -127,7 +127,7 @@ def test_a_rejecting_collector_is_logged_once_and_counted_each_time(
     ("kind", "answer", "sent"),
     [("application/json", b'{"partialSuccess":{}}', True), ("text/html", b"<p>hello", False), (PROTOBUF, b"{}", False)],
 )
-def test_a_response_of_another_type_is_a_success_unless_it_is_html(
+def test_response_with_unexpected_content_type_is_a_success_unless_html(
     collector: OtlpCollector, kind: str, answer: bytes, sent: bool
 ) -> None:
     collector.headers["content-type"], collector.answer, counters = kind, answer, Counters()
@@ -137,7 +137,7 @@ def test_a_response_of_another_type_is_a_success_unless_it_is_html(
     assert bool(counters.otel_metrics_sent) is sent
 
 
-def test_points_that_the_collector_rejects_count_as_failed(collector: OtlpCollector) -> None:
+def test_spans_rejected_by_the_collector_count_as_failed(collector: OtlpCollector) -> None:
     answer, counters = ExportTraceServiceResponse(), Counters()
     answer.partial_success.rejected_spans = 1
     collector.answer = answer.SerializeToString()
@@ -201,7 +201,7 @@ def _floods(listening: socket.socket) -> None:
     ("respond", "words"),
     [(_drips, "no response within 0.5 s"), (_floods, "the server sent a response of more than 65536 bytes")],
 )
-def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socket], None], words: str) -> None:
+def test_collector_responses_are_limited_in_time_and_size(respond: Callable[[socket.socket], None], words: str) -> None:
     counters = Counters()
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=respond, args=(listening,), daemon=True).start()
@@ -213,7 +213,7 @@ def test_a_response_is_bounded_in_time_and_bytes(respond: Callable[[socket.socke
 
 
 @pytest.mark.long
-def test_a_collector_with_tls_must_be_trusted(tmp_path: Path) -> None:
+def test_collector_certificate_must_be_trusted(tmp_path: Path) -> None:
     authority, counters = Authority(tmp_path), Counters()
     certificate = authority.sign("collector", "localhost", "127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -50,7 +50,7 @@ def rejected_request(places: int = 1) -> ValidatedRequest:
     return validated
 
 
-def test_a_rejected_request_names_client_topic_verdict_and_what_was_wrong() -> None:
+def test_span_of_a_rejected_request_has_client_topic_verdict_and_diagnosis() -> None:
     traced = TracedRequests()
 
     traced.settle_request(rejected_request())
@@ -92,7 +92,9 @@ def _observed(validated: ValidatedRequest) -> None:
     ("become", "outcome", "is_error"),
     [(_quarantined, "rejected", True), (_not_kept, "resend", True), (_observed, "accepted", False)],
 )
-def test_a_span_has_the_outcome(become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool) -> None:
+def test_span_has_the_outcome_of_its_request(
+    become: Callable[[ValidatedRequest], None], outcome: str, is_error: bool
+) -> None:
     traced, validated = TracedRequests(), rejected_request()
     become(validated)
 
@@ -125,7 +127,7 @@ def test_a_span_ends_with_the_brokers_response() -> None:
     assert span.end_time - span.start_time == 750_000_000
 
 
-def test_names_of_clients_are_cut_and_escaped() -> None:
+def test_client_and_topic_names_in_spans_are_truncated_and_escaped() -> None:
     traced = TracedRequests()
     request = request_of({f"topic-{i}" + "y" * 1000: 1 for i in range(300)})
     validated = ValidatedRequest(

@@ -86,7 +86,7 @@ def test_a_token_is_granted_and_the_secret_file_is_read_for_each_request(tmp_pat
         ("503 Busy", b"<html>swordfish", "the endpoint failed (HTTP 503)"),
     ],
 )
-def test_each_unusable_response_has_its_own_message(status: str, body: bytes, words: str) -> None:
+def test_each_invalid_token_response_has_its_own_error_message(status: str, body: bytes, words: str) -> None:
     with StandIn(lambda client, _: client.sendall(http_response(status, body))) as there:
         assert words in failure_of(oauth_client(f"{there.url}/token"))
 
@@ -108,13 +108,13 @@ def test_a_slow_or_absent_token_endpoint_is_an_error() -> None:
         (', "expires_in": "9999999999999999"', 2_592_000_000),
     ],
 )
-def test_a_lifetime_may_be_missing_a_text_or_long(stated: str, lifetime_ms: int) -> None:
+def test_token_lifetime_is_parsed_capped_or_defaulted(stated: str, lifetime_ms: int) -> None:
     body = f'{{"access_token": "t"{stated}}}'.encode()
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", body))) as there:
         assert TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch() == GrantedToken("t", lifetime_ms)
 
 
-def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
+def test_token_is_renewed_before_expiry_and_kept_during_an_outage() -> None:
     now, granted, is_up = [0.0], [0], [True]
 
     def fetch(_: float) -> GrantedToken:
@@ -158,7 +158,9 @@ def test_a_token_is_replaced_before_it_expires_and_kept_in_an_outage() -> None:
         ("503 Service Unavailable", (), 0),
     ],
 )
-def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str, ...], pause: float) -> None:
+def test_temporary_failure_has_the_retry_delay_of_the_endpoint(
+    status: str, headers: tuple[str, ...], pause: float
+) -> None:
     answering = StandIn(lambda client, _: client.sendall(http_response(status, b"", *headers)))
     with answering as there, pytest.raises(TokenMissing) as raised:
         TokenEndpoint(configured_client(oauth_client(there.url), "o")).fetch()
@@ -169,7 +171,7 @@ def test_a_busy_endpoint_says_when_to_ask_again(status: str, headers: tuple[str,
 
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "302 Found"])
-def test_a_rejection_is_permanent(status: str) -> None:
+def test_rejected_token_request_is_a_permanent_failure(status: str) -> None:
     with (
         StandIn(lambda client, _: client.sendall(http_response(status))) as there,
         pytest.raises(TokenMissing) as raised,
@@ -179,7 +181,7 @@ def test_a_rejection_is_permanent(status: str) -> None:
     assert not raised.value.is_temporary
 
 
-def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
+def test_no_token_request_is_sent_before_retry_after_has_elapsed() -> None:
     now, statuses = [0.0], ["429 Busy", "200 OK", "429 Busy", "200 OK"]
 
     def respond(client: socket.socket, _: bytes) -> None:
@@ -206,7 +208,7 @@ def test_an_endpoint_is_left_alone_for_as_long_as_it_asks() -> None:
         assert len(there.heads) == 4
 
 
-def test_a_query_of_the_endpoints_url_is_sent() -> None:
+def test_query_string_of_the_token_url_is_sent() -> None:
     """RFC 6749, 3.2: the endpoint's URL may have a query, and the pipeline's settings allow one."""
     with StandIn(lambda client, _: client.sendall(http_response("200 OK", b'{"access_token": "t"}'))) as there:
         client = replace(configured_client(oauth_client(there.url), "o"), token_url=f"{there.url}/token?tenant=a")

@@ -30,7 +30,7 @@ def _of(file: Path) -> Sasl:
         (lambda: "a.e30.c", 300),
     ],
 )
-def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, make: Callable[[], str], seconds: int) -> None:
+def test_token_file_is_reread_before_its_token_expires(tmp_path: Path, make: Callable[[], str], seconds: int) -> None:
     content = make()
     (file := tmp_path / "token").write_text(content + "\n")
 
@@ -49,7 +49,7 @@ def test_a_file_is_read_again_before_its_token_expires(tmp_path: Path, make: Cal
         (unsecured_token("planted", -30), r"expired \d+ s ago"),
     ],
 )
-def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
+def test_error_for_an_invalid_token_file_has_its_path_but_not_its_content(
     tmp_path: Path, content: str | None, reason: str
 ) -> None:
     if content is not None:
@@ -75,7 +75,7 @@ def test_a_file_without_a_valid_token_is_named_and_its_content_is_not(
         ("mechanism: PLAIN, password: p", "PLAIN needs a username"),
     ],
 )
-def test_keys_of_another_mechanism_are_mistakes(keys: str, problem: str) -> None:
+def test_rejects_keys_that_do_not_fit_the_sasl_mechanism(keys: str, problem: str) -> None:
     (found,) = problems_of_text(_SASL.format(keys))
 
     assert problem in found

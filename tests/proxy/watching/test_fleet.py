@@ -69,7 +69,7 @@ def fleet(proxies: ScriptedProxies) -> Iterator[Fleet]:
     fleet.close()
 
 
-def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_fleet_metrics_show_reachability_and_age_of_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
     def fleet_metric_values() -> dict[str, dict[str, float]]:
         found = text_string_to_metric_families(generate_latest(MetricsCollector(lambda: fleet_metrics(fleet))).decode())
         return {
@@ -96,7 +96,7 @@ def test_the_metrics_of_a_fleet_follow_each_proxy(fleet: Fleet, proxies: Scripte
     assert after["state_age_seconds"] == ages | {"b:9650": 15.0}
 
 
-def test_two_proxies_are_summed_and_each_is_listed(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_fleet_state_has_the_sum_and_each_proxy(fleet: Fleet, proxies: ScriptedProxies) -> None:
     state = fleet.live_state(EVERYTHING)
 
     assert state["history"]["records"] == [15, 15, 0]
@@ -118,7 +118,7 @@ def test_a_fleet_query_returns_only_new_entries(fleet: Fleet) -> None:
     assert state["violations"] == []
 
 
-def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(
+def test_unreachable_proxy_is_reported_and_excluded_from_the_sum_after_10_s(
     fleet: Fleet, proxies: ScriptedProxies
 ) -> None:
     fleet.live_state(EVERYTHING)
@@ -138,7 +138,7 @@ def test_an_unreachable_proxy_is_named_and_leaves_the_sum_after_ten_seconds(
     assert (condition["condition"], condition["detail"]) == ("proxy_unreachable", "b:9650: Connection refused")
 
 
-def test_a_proxy_that_hangs_delays_no_other_for_long_and_is_asked_once(fleet: Fleet, proxies: ScriptedProxies) -> None:
+def test_hanging_proxy_is_queried_once_and_does_not_delay_others(fleet: Fleet, proxies: ScriptedProxies) -> None:
     proxies.slow.clear()
     for _ in range(3):
         state = fleet.live_state(EVERYTHING)
@@ -186,7 +186,7 @@ def policy(topic: str, *lines: str) -> dict[str, Any]:
     return {"topic": topic, "lines": list(lines), "effective": [], "source": None}
 
 
-def test_policies_of_proxies_are_compared() -> None:
+def test_policy_differences_between_proxies_are_shown() -> None:
     """The last changes of policies are compared too: a change in two proxies is listed once, with its latest time."""
     servers = []
     for time_ms, text in enumerate(("one", "other", "one")):

@@ -9,7 +9,7 @@ from sluicegate.proxy.watching.fleet_screen import fleet_screen
 from tests.proxy.state.test_presence import NOW, ONE, TWO, stored_record, view_of
 
 
-def test_proxies_have_rates_and_a_sum_without_stale_ones_and_findings_come_first() -> None:
+def test_screen_shows_findings_first_then_rates_and_a_sum_without_stale_proxies() -> None:
     later = replace(ONE, time_ms=NOW + 5000, counters={**ONE.counters, "accepted_records": 10**10 + 100})
     hostile = replace(TWO, name="gate-2\x1b[2J", version="0.2.0", time_ms=NOW + 5000, counters={"connections": 3})
     stale = replace(ONE, name="gate-3", instance="c", time_ms=NOW - 20_000)
@@ -30,7 +30,7 @@ def test_proxies_have_rates_and_a_sum_without_stale_ones_and_findings_come_first
     assert rows["all"] == ["0", "20.0", "0", "1,203", "without", "1", "stale"]
 
 
-def test_eighty_columns_show_each_name_and_state() -> None:
+def test_names_and_states_fit_into_eighty_columns() -> None:
     console = Console(width=80, highlight=False)
     named = replace(TWO, name="10.100.200.30:19092", state="needs attention")
     with console.capture() as captured:

@@ -22,7 +22,7 @@ ALL = {
 RANGE = "from 2027-01-14T08:00:00Z to 2027-01-15T08:00:00Z (events)"
 
 
-def test_each_topic_has_its_clients_and_the_time_range() -> None:
+def test_listing_shows_clients_of_each_topic_and_the_time_range() -> None:
     lines = list(lines_of({**ALL, "groups": counted_groups(*EVENTS)}, None))
 
     assert [line for line in lines if "clients" in line or "1 client " in line] == [
@@ -41,9 +41,9 @@ def test_each_topic_has_its_clients_and_the_time_range() -> None:
         ({"other": 3}, "3 more batches are in groups beyond the limit of listed groups"),
     ],
 )
-def test_the_first_line_of_recorded_violations_says_what_is_missing(found: dict[str, Any], line: str) -> None:
+def test_first_line_of_the_listing_reports_incomplete_data(found: dict[str, Any], line: str) -> None:
     assert next(lines_of({**ALL, **found}, None)) == line
 
 
-def test_a_topic_without_violations_says_the_range() -> None:
+def test_listing_of_a_topic_without_violations_shows_the_time_range() -> None:
     assert list(lines_of(ALL, "quiet")) == [f"quiet: no violations recorded {RANGE}"]

@@ -33,7 +33,7 @@ def row_of(read_known_state: str, name: str) -> list[str]:
     return next(line.split() for line in read_known_state.splitlines() if line.startswith(name))
 
 
-def test_each_proxy_has_a_row_and_all_together_one() -> None:
+def test_each_proxy_has_a_row_and_a_further_row_has_the_sum() -> None:
     flowing = dict.fromkeys(range(100, 107), 10)
     one, other = (
         state_with(view_with("billing", flowing), []),
@@ -72,7 +72,7 @@ def test_top_lists_topics_with_their_rates_and_violations() -> None:
     assert table.count("idle-") == 4  # at most eight topics
 
 
-def test_the_incomplete_second_is_not_counted() -> None:
+def test_rates_exclude_the_current_incomplete_second() -> None:
     state = state_with(view_with("a", {100: 5, 101: 5, 102: 0}), [])
 
     assert rates_of(state["history"]).records == 5
@@ -113,7 +113,7 @@ def test_names_and_errors_are_shown_in_full_at_any_width(width: int) -> None:
         (60, "proxy records rejected state"),
     ],
 )
-def test_a_narrow_terminal_omits_columns_and_breaks_no_word(width: int, headings: str) -> None:
+def test_narrow_terminal_omits_columns_instead_of_breaking_words(width: int, headings: str) -> None:
     state = state_with(view_with("billing", dict.fromkeys(range(100, 107), 123_456)), ["the login is rejected"])
     state["connections"]["count"] = 12_345
     names = ("192.168.100.100", "127.0.0.1", "sluicegate-0.sluicegate.streaming.svc")
@@ -147,7 +147,9 @@ class OtherServiceHandler(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("body", [b"{}", b"[" * 100_000, b"\xff", b"null", json.dumps({"time_ms": 1}).encode()])
-def test_another_service_is_detected(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_of_another_service_is_reported_as_not_sluicegate(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(OtherServiceHandler, "body", body)
     server = HTTPServer(("127.0.0.1", 0), OtherServiceHandler)
     thread = Thread(target=server.handle_request)

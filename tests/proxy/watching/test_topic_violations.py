@@ -52,7 +52,7 @@ def counted_groups(
     return counts.groups()
 
 
-def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
+def test_lines_show_reasons_times_and_an_example_for_each_client(file: Path) -> None:
     assert list(lines_about("payments", groups_of_topic("payments", file), KNOWN)) == [
         "payments: 2 clients with violations since 2027-01-15T07:00:00Z (event files)",
         "billing (lib 1.0, 192.0.2.1:5)",
@@ -67,7 +67,7 @@ def test_each_client_has_its_reasons_times_and_an_example(file: Path) -> None:
     ]
 
 
-def test_what_full_enforcement_would_also_reject_is_counted() -> None:
+def test_batches_that_full_enforcement_would_also_reject_are_counted() -> None:
     basis = ValidationBasis(TopicPolicy(mode=Mode.OBSERVE, enforced=EnforcedClients((), 10)), NOW)
     spared = rejected_event("shipping", mode=Mode.OBSERVE)._replace(basis=basis)
     groups = _violation_groups(rejected_event("billing"), spared, spared)
@@ -78,7 +78,7 @@ def test_what_full_enforcement_would_also_reject_is_counted() -> None:
     assert lines[1] == "  full enforcement would also reject or fix 2 batches, of 1 of these clients (enforce)"
 
 
-def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_path: Path) -> None:
+def test_lines_name_the_client_owner_even_if_the_topic_has_another_owner(tmp_path: Path) -> None:
     owned = OwnedClients(None, NamePattern("bill*"), Owner(team="billing\n", contact="#billing"))
     basis = ValidationBasis(TopicPolicy(owner=Owner(team="payments"), client_owners=(owned,)), NOW)
     events = [rejected_event("billing")._replace(basis=basis), rejected_event("shipping")._replace(basis=basis)]
@@ -91,7 +91,7 @@ def test_each_client_with_an_owner_names_it_also_if_the_topic_has_another(tmp_pa
     assert lines == list(lines_about("payments", groups_of_topic("payments", file), KNOWN))
 
 
-def test_a_file_and_a_running_proxy_give_the_same_lines(file: Path) -> None:
+def test_event_file_and_running_proxy_give_the_same_lines(file: Path) -> None:
     of_live = [group for group in _violation_groups(*EVENTS) if group["topic"] == "payments"]
 
     of_file = groups_of_topic("payments", file)
@@ -114,7 +114,7 @@ def test_lines_that_are_not_events_are_skipped_and_counted(file: Path) -> None:
     assert reading.skipped == 10
 
 
-def test_who_escapes_control_sequences_in_names(tmp_path: Path) -> None:
+def test_who_command_escapes_control_sequences_in_names(tmp_path: Path) -> None:
     name = "x\x1b[31m\u202egnp.exe\n"
     lines = list(lines_about(name, _violation_groups(rejected_event(name, name)), KNOWN))
 

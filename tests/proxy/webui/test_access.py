@@ -15,7 +15,7 @@ TOKEN = Password("admin.token_file", SecretText("open sesame"), None)
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:9650", "localhost", "LOCALHOST:1", "[::1]:9650", "127.8.8.8", "localhost.:9"]
 )
-def test_without_a_token_local_names_have_access(host: str) -> None:
+def test_local_host_names_have_access_if_no_token_is_configured(host: str) -> None:
     assert HERE.rejection_of_files({"host": host}) is None
     assert HERE.rejection_of_data({"host": host}) is None
 
@@ -23,7 +23,7 @@ def test_without_a_token_local_names_have_access(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example:9650", "", "localhost.evil.example", "[::1].evil", "10.0.0.1"]
 )
-def test_a_foreign_name_that_resolves_here_is_rejected(host: str) -> None:
+def test_foreign_host_name_is_rejected(host: str) -> None:
     rejection = HERE.rejection_of_data({"host": host})
 
     assert rejection is not None
@@ -32,7 +32,7 @@ def test_a_foreign_name_that_resolves_here_is_rejected(host: str) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_other_sites_get_no_figures(site: str) -> None:
+def test_cross_site_data_requests_are_rejected(site: str) -> None:
     rejection = HERE.rejection_of_data({"host": "127.0.0.1:9650", "sec-fetch-site": site})
 
     assert rejection is not None
@@ -40,7 +40,7 @@ def test_other_sites_get_no_figures(site: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "10.1.2.3", "::", "proxy.internal"])
-def test_a_public_address_without_a_token_rejects_and_names_the_setting(host: str) -> None:
+def test_public_listen_address_without_a_token_rejects_and_names_the_setting(host: str) -> None:
     access = Access(HostPort(host, 9650), None)
 
     for rejection in (
@@ -64,7 +64,7 @@ def test_a_public_address_without_a_token_rejects_and_names_the_setting(host: st
         ("", 401),
     ],
 )
-def test_with_a_token_files_are_public_and_data_needs_the_token(header: str, status: int | None) -> None:
+def test_files_are_public_and_data_requires_the_configured_token(header: str, status: int | None) -> None:
     access = Access(HostPort("0.0.0.0", 9650), TOKEN)
     headers = {"host": "proxy.internal:9650", "authorization": header}
 
@@ -75,7 +75,7 @@ def test_with_a_token_files_are_public_and_data_needs_the_token(header: str, sta
         assert b"sesame" not in rejection.body
 
 
-def test_a_token_file_is_read_again_a_missing_one_is_kept_and_an_empty_one_denies_access(tmp_path: Path) -> None:
+def test_token_file_is_reread_and_kept_if_deleted_and_denies_access_if_empty(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first\n")
     access = Access(HostPort("0.0.0.0", 9650), Password("admin.token_file", None, str(file)))

@@ -16,7 +16,7 @@ FOLDER = ROOT / "proxy" / "webui" / "assets"
 UNSAFE = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setAttribute\(\"on")
 
 
-def test_every_file_in_the_folder_is_served_and_no_other() -> None:
+def test_exactly_the_files_in_the_assets_folder_are_served() -> None:
     assert {str(file.relative_to(FOLDER)) for file in FOLDER.rglob("*.*")} == set(_KINDS)
     for name in _KINDS:
         page = asset(f"/ui/{name}")
@@ -40,7 +40,7 @@ def test_vendored_files_are_unchanged_and_have_licences() -> None:
     assert "Apache License" in text
 
 
-def test_a_page_load_is_small() -> None:
+def test_compressed_size_of_a_page_load_is_below_90_kb() -> None:
     """The limit applies to compressed bytes, most of which are uPlot's."""
     not_loaded = {"vendor/LICENSES.txt", *(f"{name}.js" for name in ON_DEMAND)}
     bodies = [asset(f"/ui/{name}", takes_gzip=True) for name in _KINDS if name not in not_loaded]
@@ -55,7 +55,7 @@ def test_paths_outside_of_the_web_ui_folder_are_not_served(path: str) -> None:
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.*")), ids=lambda file: file.name)
-def test_no_external_resources_and_no_markup_from_texts(file: Path) -> None:
+def test_assets_use_no_external_resources_and_no_unsafe_markup(file: Path) -> None:
     text = file.read_text().replace(
         '"https://docs.example.com/OWNER/clients-guide', ""
     )  # a link, which the browser does not load

@@ -19,7 +19,7 @@ def running_thread_names() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
 
 
-def test_messages_in_pieces_arrive_whole_and_in_order() -> None:
+def test_fragmented_messages_arrive_complete_and_in_order() -> None:
     here, there = Pipe()
     on_message: SimpleQueue[object] = SimpleQueue()
     inbox = Inbox(
@@ -38,7 +38,7 @@ def test_messages_in_pieces_arrive_whole_and_in_order() -> None:
     assert on_message.empty()
 
 
-def test_a_message_cut_in_the_middle_is_the_end() -> None:
+def test_truncated_message_is_reported_as_the_end() -> None:
     here, there = Pipe()
     on_message: SimpleQueue[object] = SimpleQueue()
     inbox = Inbox(
@@ -53,7 +53,7 @@ def test_a_message_cut_in_the_middle_is_the_end() -> None:
     here.close()
 
 
-def test_a_closed_loop_gets_no_messages() -> None:
+def test_inbox_ends_if_its_event_loop_is_closed() -> None:
     here, there = Pipe()
 
     def raise_loop_closed(*_: object) -> None:

@@ -52,7 +52,7 @@ class Stage:
         return [[type(each) for each in worker.requests] for worker in self.workers]
 
 
-async def test_all_workers_compile_before_one_of_them_adopts() -> None:
+async def test_all_workers_compile_policies_before_any_worker_adopts_them() -> None:
     stage = Stage()
 
     await stage.supervisor.adopt(SECOND)
@@ -76,7 +76,7 @@ async def test_no_worker_adopts_policies_that_one_worker_cannot_compile() -> Non
     assert [worker.known.adopted for worker in stage.workers] == [1, 1]
 
 
-async def test_a_worker_that_is_restarted_meanwhile_compiles_and_adopts_too() -> None:
+async def test_worker_restarted_during_a_reload_also_compiles_and_adopts() -> None:
     stage = Stage()
     first = stage.workers[0]
     restarted = ScriptedWorker(stage.supervisor, 2)

@@ -88,7 +88,7 @@ async def test_one_silent_worker_of_three_needs_attention_and_no_restart(proxy: 
     assert proxy.status.not_ready() is None
 
 
-async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: SupervisedWorkers) -> None:
+async def test_silent_worker_condition_ends_when_the_worker_reports_again(proxy: SupervisedWorkers) -> None:
     worker = proxy.add(2, 6)
     proxy.add(1, 0)
     assert proxy.active == [SILENT]
@@ -97,7 +97,7 @@ async def test_a_silent_worker_that_reports_again_is_not_silent(proxy: Supervise
     assert proxy.active == []
 
 
-async def test_the_silence_of_all_workers_asks_for_a_restart(proxy: SupervisedWorkers) -> None:
+async def test_liveness_fails_if_all_workers_are_silent(proxy: SupervisedWorkers) -> None:
     for index in (1, 2):
         proxy.add(index, 11)
 

@@ -65,7 +65,7 @@ async def test_snapshots_of_all_workers_are_collected() -> None:
     assert found == ([state_of_version("worker 1"), state_of_version("worker 2")], [])
 
 
-async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again() -> None:
+async def test_worker_that_times_out_is_reported_and_not_queried_again() -> None:
     look = WorkerSnapshots(0.05)
     quick, stuck = ScriptedWorker(look, 1), UnresponsiveWorker(look, 2)
 
@@ -78,7 +78,7 @@ async def test_a_worker_without_a_response_in_time_is_named_and_not_asked_again(
     assert (len(quick.asked), len(stuck.asked)) == (2, 1)
 
 
-async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> None:
+async def test_late_snapshot_is_dropped_and_its_worker_is_queried_again() -> None:
     look = WorkerSnapshots(0.05)
     late = UnresponsiveWorker(look, 2)
     assert states_and_details(await look.ask([late], EVERYTHING)) == ([], [LATE])
@@ -89,7 +89,7 @@ async def test_a_late_snapshot_is_dropped_and_its_worker_is_asked_again() -> Non
     assert [request.number for request in late.asked] == [1, 2]
 
 
-async def test_an_ended_worker_is_not_awaited_and_a_starting_one_is_named() -> None:
+async def test_ended_worker_is_not_awaited_and_starting_worker_is_reported() -> None:
     look = WorkerSnapshots(60)
 
     found = await look.ask(

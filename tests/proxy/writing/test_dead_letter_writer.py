@@ -47,14 +47,14 @@ def test_dead_letter_headers_have_the_violation_and_the_client() -> None:
     }
 
 
-def test_unknown_fields_have_no_header() -> None:
+def test_unknown_client_details_have_no_header() -> None:
     names = [name for name, _ in headers_of_letter([])]
 
     absent = {"sluicegate.client.id", "sluicegate.software", "sluicegate.principal", "sluicegate.headers"}
     assert not absent & set(names)
 
 
-def test_the_records_headers_come_first_and_the_proxys_last() -> None:
+def test_headers_of_the_record_precede_headers_of_the_proxy() -> None:
     found = headers_of_letter([(b"sluicegate.reason", b"before"), (b"x", None), (b"x", b"")])
 
     assert found[:3] == [("sluicegate.reason", b"before"), ("x", None), ("x", b"")]
@@ -72,7 +72,7 @@ def test_header_names_that_are_not_text_are_preserved() -> None:
     assert read_headers(memoryview(raw), 0, len(raw)) == own
 
 
-def test_violated_rules_are_named() -> None:
+def test_dead_letter_headers_name_the_violated_rules() -> None:
     letter = TakenRecord(7, -5, ViolationCause(Reason.RULE_VIOLATED, ("keyed", "filled")), None, None, [])
 
     found = dict(headers_of(letter, LETTERS, NOBODY, do_not_yield))
@@ -82,7 +82,7 @@ def test_violated_rules_are_named() -> None:
 
 
 @pytest.mark.parametrize("name", [b"", b"name", b"\xff"])
-def test_many_headers_are_written_in_pieces(name: bytes) -> None:
+def test_building_many_headers_yields_often_and_uses_bounded_memory(name: bytes) -> None:
     """A record of 500,000 headers that are no UTF-8 took 237 MB beside its own, and the thread did not give way."""
     letter = TakenRecord(7, -5, ViolationCause(Reason.NULL_KEY), None, None, [(name, b"")] * 50_000)
     last, longest = time.thread_time(), 0.0

@@ -14,7 +14,7 @@ from tests.broker.ports import free_ports
 from tests.config.reading import load_text
 
 
-def test_a_timeout_has_the_last_error_as_reason() -> None:
+def test_delivery_timeout_has_the_last_broker_error_as_reason() -> None:
     port = free_ports(1)
     text = f"upstream: {{bootstrap: ['127.0.0.1:{port}']}}\nlisten: {{bootstrap: '127.0.0.1:2'}}\n"
     writer = TopicWriter(load_text(text).config.upstream, {"message.timeout.ms": 1500})
@@ -53,7 +53,9 @@ def test_a_plaintext_upstream_gives_plaintext_settings() -> None:
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize(("tls", "protocol"), [("", "SASL_PLAINTEXT"), (", tls: {}", "SASL_SSL")])
-def test_each_sasl_mechanism_gives_its_settings(mechanism: str, tls: str, protocol: str, tmp_path: Path) -> None:
+def test_each_sasl_mechanism_maps_to_its_librdkafka_settings(
+    mechanism: str, tls: str, protocol: str, tmp_path: Path
+) -> None:
     file = tmp_path / "password"
     file.write_text("secret\n")
     sasl = f"{tls}, sasl: {{mechanism: {mechanism}, username: u, password_file: {file}}}"
@@ -70,7 +72,7 @@ def test_each_sasl_mechanism_gives_its_settings(mechanism: str, tls: str, protoc
         settings_of(sasl)
 
 
-def test_tls_settings_name_copied_files_and_the_host_name_verification(tmp_path: Path) -> None:
+def test_tls_settings_have_copied_files_and_host_name_verification(tmp_path: Path) -> None:
     for name in ("ca", "c", "k"):
         (tmp_path / name).write_text(f"what {name} holds")
     files = f"ca_file: {tmp_path}/ca, certificate_file: {tmp_path}/c, key_file: {tmp_path}/k"

@@ -60,7 +60,9 @@ def policy_with_fix(fix: TimeFix, policy: TopicPolicy = BOUNDED) -> TopicPolicy:
     ],
 )
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: int, becomes: int, codec: int) -> None:
+def test_time_fix_replaces_bad_timestamps_and_keeps_good_ones(
+    fix: TimeFix, time: int, becomes: int, codec: int
+) -> None:
     state = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3}
     original = batch([Rec(NOW - 7), Rec(time, b"key", b"value", [(b"h", None)]), Rec(-1)], codec, **state)
     wanted = [Rec(NOW - 7), Rec(becomes, b"key", b"value", [(b"h", None)]), Rec(-1)]
@@ -78,7 +80,7 @@ def test_a_fix_replaces_bad_timestamps_and_keeps_good_ones(fix: TimeFix, time: i
         assert fixed.records == batch(wanted, **state)
 
 
-def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> None:
+def test_previous_time_fix_uses_the_last_good_record_or_the_stored_partition_time() -> None:
     previous = PreviousTimes()
     bad = Rec(NOW * 1_000_000)
 
@@ -94,7 +96,7 @@ def test_the_previous_time_is_that_of_the_last_record_or_of_the_partition() -> N
     assert set(later.rejected) == {(0, 1)}, "the other partition had no valid time"
 
 
-def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
+def test_good_batch_is_not_fixed_and_sets_the_previous_time() -> None:
     previous = PreviousTimes()
 
     found = validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(NOW - 5), Rec(NOW - 9)]), previous=previous)
@@ -115,14 +117,14 @@ def test_good_batches_are_forwarded_as_they_came_and_remembered() -> None:
         batch([Rec(0)]) + batch([Rec(0)]),
     ],
 )
-def test_batches_with_other_violations_are_not_fixed(fix: TimeFix, original: bytes) -> None:
+def test_does_not_fix_batches_with_other_violations(fix: TimeFix, original: bytes) -> None:
     plain, found = validate_batches(BOUNDED, original), validate_batches(policy_with_fix(fix), original)
 
     assert found.fixed == {}
     assert found.rejected == plain.rejected != {}
 
 
-def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> None:
+def test_batch_with_another_violation_is_rejected_for_all_its_violations() -> None:
     policy = replace(BOUNDED, compacted=True, fix=TimeFix.NOW)
 
     found = validate_batches(policy, batch([Rec(0), Rec(NOW, key=None)]))
@@ -131,33 +133,33 @@ def test_a_batch_that_breaks_another_rule_too_is_rejected_for_all_of_it() -> Non
     assert [record.reason for record in found.rejected[0, 0].bad_records] == [Reason.TIMESTAMP_TOO_OLD, Reason.NULL_KEY]
 
 
-def test_a_time_that_is_plausible_in_no_unit_is_rejected() -> None:
+def test_unit_fix_rejects_timestamp_that_is_implausible_in_every_unit() -> None:
     found = validate_batches(policy_with_fix(TimeFix.UNIT), batch([Rec(NOW // 1000), Rec(77)]))
 
     assert found.fixed == {}
     assert found.rejected[0, 0].bad_count == 2
 
 
-def test_old_requests_and_messages_are_not_fixed() -> None:
+def test_does_not_fix_old_message_formats() -> None:
     found = validate_batches(policy_with_fix(TimeFix.NOW), message(1, b"v", timestamp=5), version=2)
 
     assert found.fixed == {}
     assert set(found.rejected) == {(0, 0)}
 
 
-def test_an_observed_topic_is_not_fixed() -> None:
+def test_does_not_fix_batches_of_an_observed_topic() -> None:
     found = validate_batches(replace(BOUNDED, fix=TimeFix.NOW, mode=Mode.OBSERVE), batch([Rec(0)]))
 
     assert (found.fixed, set(found.observed)) == ({}, {(0, 0)})
 
 
 @pytest.mark.parametrize("codec", [NONE, LZ4])
-def test_a_large_fix_raises_out_of_time(codec: int) -> None:
+def test_fix_of_a_large_batch_raises_out_of_time(codec: int) -> None:
     with pytest.raises(OutOfTime):
         validate_batches(policy_with_fix(TimeFix.NOW), batch([Rec(0, value=bytes(2000))], codec), most_held=1000)
 
 
-def test_the_partitions_with_a_previous_time_are_bounded() -> None:
+def test_previous_times_keep_a_bounded_number_of_partitions() -> None:
     previous = PreviousTimes(most_partitions=10)
     for partition in range(1000):
         previous.note_stored("t", partition, NOW)
@@ -167,7 +169,7 @@ def test_the_partitions_with_a_previous_time_are_bounded() -> None:
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
 @pytest.mark.parametrize("fix", [TimeFix.NOW, TimeFix.CLAMP, TimeFix.PREVIOUS, TimeFix.UNIT])
-def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good_one(fix: TimeFix, codec: int) -> None:
+def test_fixed_batch_uses_no_more_request_limits_than_a_good_one(fix: TimeFix, codec: int) -> None:
     bad = NOW * 1_000_000
     headers = [(b"h", b"v"), (b"i", None)]
     times = [NOW - 9, *[bad if i == 30 else NOW - 9 for i in range(99)]]
@@ -183,7 +185,7 @@ def test_a_batch_that_is_fixed_spends_no_more_of_the_requests_limits_than_a_good
     assert set(found.fixed) == {(0, 0)}
 
 
-def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
+def test_request_limits_left_by_fixed_batches_apply_to_the_next_batch() -> None:
     original = batch([Rec(NOW * 1_000_000, None, b"v" * 60_000)], LZ4)
     limits = ValidationLimits(max_decompressed_bytes=130_000)
 
@@ -193,7 +195,7 @@ def test_a_batch_after_a_fixed_one_has_the_rest_of_the_limits() -> None:
     assert found.rejected[0, 2].reason is Reason.DECOMPRESSION_LIMIT
 
 
-def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
+def test_accepts_fixed_batch_with_a_better_compression_ratio() -> None:
     """A fixed batch may have a compression ratio above the limit, although the original had not."""
     value = bytes(2 << 20)
     original = batch([Rec(NOW * 1_000_000, None, value)], CODECS["zstd"])
@@ -203,7 +205,7 @@ def test_a_better_compression_ratio_of_a_fixed_batch_is_not_rejected() -> None:
 
 
 @pytest.mark.parametrize("ago", [5_000, 2 * HOUR, 30 * HOUR])
-def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int) -> None:
+def test_previous_time_fix_ignores_rehearsed_bounds(ago: int) -> None:
     policy = replace(BOUNDED, before_max_ms=48 * HOUR, rehearsed=RehearsedBounds((HOUR, 24 * HOUR), (60_000,)))
     previous = PreviousTimes()
 
@@ -217,7 +219,7 @@ def test_the_previous_time_with_rehearsed_bounds_is_the_latest_good_one(ago: int
     assert fixed[0, 0].finding.bad_records[0].fixed == NOW - ago
 
 
-def test_a_batch_without_times_sets_no_previous_time() -> None:
+def test_batch_without_timestamps_sets_no_previous_time() -> None:
     previous = PreviousTimes()
 
     validate_batches(policy_with_fix(TimeFix.PREVIOUS), batch([Rec(-1)]), previous=previous)

@@ -83,7 +83,7 @@ RECORDS: Sequence[tuple[Rec, list[tuple[str, bytes]]]] = [
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_each_bad_record_has_all_its_violations_and_everything_else_stays(codec: str) -> None:
+def test_mark_mode_adds_all_violations_to_bad_records_and_changes_nothing_else(codec: str) -> None:
     producer = {"producer_id": 7, "producer_epoch": 3, "base_sequence": 11, "flags": TRANSACTIONAL}
     data = batch([each for each, _ in RECORDS], CODECS[codec], **producer)
 
@@ -97,14 +97,14 @@ def test_each_bad_record_has_all_its_violations_and_everything_else_stays(codec:
     assert (len(made) > len(data)) and made != data
 
 
-def test_a_good_batch_is_forwarded_byte_for_byte() -> None:
+def test_mark_mode_forwards_good_batch_byte_for_byte() -> None:
     assert forwarded_batch(batch([Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])])) == batch(
         [Rec(NOW, b"k", b"slu", [(b"other", b"sluicegate.rule")])]
     )
 
 
 @pytest.mark.parametrize("value", [b"v", b"too long"])
-def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) -> None:
+def test_mark_headers_sent_by_producers_are_renamed_even_in_good_records(value: bytes) -> None:
     own = [(b"sluicegate.rule", b"x"), (b"a", b"1"), (b"sluicegate.reason", None), (b"sluicegate.rules", b"")]
     marks = mark_headers(RULE, "short") if len(value) > 3 else []
 
@@ -114,13 +114,13 @@ def test_a_producers_own_marks_are_renamed_also_in_good_records(value: bytes) ->
     assert headers == [*renamed, ("sluicegate.rules", b""), *marks]
 
 
-def test_only_what_is_forwarded_without_validation_keeps_its_headers() -> None:
+def test_mark_headers_stay_in_batches_of_exempt_clients() -> None:
     data = batch([Rec(NOW, None, b"v", [(b"sluicegate.rule", b"x")])])
 
     assert forwarded_batch(data, client="b") == data
 
 
-def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a_broker() -> None:
+def test_rejects_batch_that_exceeds_max_message_bytes_with_its_marks() -> None:
     data = batch([Rec(NOW, None, b"v")])
     size = len(forwarded_batch(data))
 
@@ -129,7 +129,7 @@ def test_a_batch_that_exceeds_the_topics_size_with_its_marks_is_rejected_as_by_a
     assert (rejected.code, rejected.reason.value) == (10, "batch_too_large")
 
 
-def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothing() -> None:
+def test_reports_bound_and_rule_violations_but_observing_rules_add_no_marks() -> None:
     found = validate_batch(batch([each for each, _ in RECORDS]))
 
     assert [(each.reason.value, each.bad_count, each.rules) for each in found.marked[0, 0].findings] == [
@@ -140,7 +140,7 @@ def test_violations_of_both_kinds_are_reported_and_rules_that_observe_mark_nothi
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic: int) -> None:
+def test_mark_mode_rejects_bad_messages_of_formats_without_headers(magic: int) -> None:
     good, bad = (message(magic, b"v", key=key, timestamp=NOW) for key in (b"k", None))
 
     assert forwarded_batch(good, version=2) == good
@@ -148,12 +148,12 @@ def test_messages_without_headers_are_accepted_if_good_and_rejected_if_bad(magic
 
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, None)], crc=1), batch([Rec(NOW, None)], count=2)])
-def test_a_batch_without_single_bad_records_is_rejected(data: bytes) -> None:
+def test_mark_mode_rejects_batch_that_is_invalid_as_a_whole(data: bytes) -> None:
     assert (0, 0) in validate_batch(data).rejected
 
 
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_removing_the_marks_of_a_stored_batch_restores_the_sent_one(codec: str) -> None:
+def test_removing_marks_from_a_stored_batch_restores_the_original_batch(codec: str) -> None:
     own = [(b"sluicegate.reason", b"mine"), (b"h", b"1"), (b"sluicegate.rule", b"mine"), (b"sluicegate.rule\0x", None)]
     forged = [Rec(NOW, b"k", b"v", own), Rec(OLD, None, b"long", own)]
     records = [*(each for each, _ in RECORDS), *forged]

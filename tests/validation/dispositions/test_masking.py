@@ -111,7 +111,7 @@ def read(data: bytes) -> list[tuple[int, Any, Any, Any]]:
 
 @pytest.mark.parametrize("kind", list(MODES))
 @pytest.mark.parametrize("codec", list(CODECS))
-def test_the_value_is_masked_and_everything_else_stays(codec: str, kind: str) -> None:
+def test_masking_replaces_sensitive_value_and_changes_nothing_else(codec: str, kind: str) -> None:
     framed = b"\0\0\0\0\x07"
     records = [
         Rec(NOW, b"k", SECRET, [(b"h", SECRET)]),
@@ -161,7 +161,7 @@ def test_a_batch_that_cannot_be_masked_is_rejected_in_every_mode(
 
 
 @pytest.mark.parametrize("kind", ["observe", "not enforced", "suspended"])
-def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -> None:
+def test_masks_value_of_record_with_observed_violations(kind: str) -> None:
     found = validate_batch(batch([Rec(5, b"k", SECRET)]), kind)
 
     assert found.observed[0, 0][0].bad_count == 1 and not found.rejected
@@ -169,7 +169,7 @@ def test_other_violations_are_only_observed_and_the_value_is_masked(kind: str) -
 
 
 @pytest.mark.parametrize("more", ["fix: {timestamp: now}", "mode: mark"])
-def test_fixed_and_marked_batches_are_masked_too(more: str) -> None:
+def test_masks_fixed_and_marked_batches(more: str) -> None:
     found = validate_batch(batch([Rec(5, b"k", SECRET)]), more=more)
 
     assert not found.rejected
@@ -201,7 +201,7 @@ def test_a_batch_that_is_too_large_after_masking_is_rejected(kind: str) -> None:
         (RegisteredSchema(SchemaLanguage.AVRO, ELSEWHERE), b"\0\0\0\0\7\2\4me", 87),
     ],
 )
-def test_values_with_a_schema_are_masked_or_not_stored(
+def test_masks_or_rejects_values_with_a_registered_schema(
     schema: RegisteredSchema | None, value: bytes, outcome: bytes | int | None, kind: str
 ) -> None:
     file = FILE.replace("fields: [mail]", "fields: [mail], schema: {registry: main}")
@@ -237,12 +237,12 @@ def test_inconsistent_keys_of_sensitive_fields_are_errors(keys: str, words: str)
 
 
 @pytest.mark.parametrize("more", ["samples: true", "quarantine: dead", "checks: none"])
-def test_settings_that_would_store_values_in_clear_are_errors(more: str) -> None:
+def test_rejects_settings_that_would_store_sensitive_values_in_clear(more: str) -> None:
     with pytest.raises(RuleUnusable, match="cannot be combined"):
         policy_of("reject", more)
 
 
-def test_a_key_file_needs_a_key(tmp_path: Any) -> None:
+def test_rejects_missing_or_too_short_hash_key_file(tmp_path: Any) -> None:
     file = tmp_path / "key"
     text = f"sensitive: [{{name: h, action: hash, fields: [mail], key_file: {file}}}]"
     whole = FILE.replace("sensitive: [{name: mail, action: mask, fields: [mail]}]\n    MORE", text)

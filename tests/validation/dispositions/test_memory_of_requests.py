@@ -51,7 +51,7 @@ def findings_in(found: ValidatedRequest) -> list[Finding]:
 
 
 @pytest.mark.parametrize("topic", ["marked", "copied", "quarantined"])
-def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
+def test_limit_of_listed_bad_records_is_shared_by_the_batches_of_a_request(topic: str) -> None:
     found = findings_in(validate_records(topic, 50, 40))
 
     listed = Counter(each.reason for each in found for _ in each.bad_records)
@@ -59,14 +59,14 @@ def test_batches_of_a_request_share_the_list_of_bad_records(topic: str) -> None:
     assert 0 < listed.total() <= 3 * LISTED
 
 
-def test_rules_that_records_break_are_not_kept_when_their_marks_are_written() -> None:
+def test_broken_rules_are_released_after_marks_are_written() -> None:
     found = validate_records("marked", 50, 40)
 
     assert len(found.marked) == 40
     assert all(each.broken is None for each in findings_in(found))
 
 
-def test_batches_that_wait_for_their_copies_share_a_bound_of_broken_rules() -> None:
+def test_limit_of_kept_broken_rules_is_shared_by_batches_to_copy() -> None:
     found = findings_in(validate_records("copied", 60_000, 6))
 
     kept = [len(each.broken) for each in found if each.broken is not None]

@@ -39,7 +39,7 @@ def verdict_and_records(data: bytes, policy: TopicPolicy = POLICY, most: int = 1
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
+def test_quarantine_finds_all_bad_records_beyond_the_listed_ones(codec: str) -> None:
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, f"{i}".encode(), bytes(i)) for i in range(300)]
 
     rejected, taken = verdict_and_records(batch(records, CODECS[codec]))
@@ -53,7 +53,7 @@ def test_all_bad_records_are_found_beyond_the_listed_ones(codec: str) -> None:
 @pytest.mark.parametrize("compacted", [False, True])
 @pytest.mark.parametrize("flags", [0, LOG_APPEND_TIME])
 @pytest.mark.parametrize("kind", list(TimestampType))
-def test_quarantined_records_have_the_reasons_of_the_validation(
+def test_quarantined_records_have_the_reasons_of_their_validation(
     compacted: bool, flags: int, kind: TimestampType
 ) -> None:
     """Covers times at all limits, with and without keys, set by the producer or the broker."""
@@ -76,7 +76,7 @@ def test_quarantined_records_have_the_reasons_of_the_validation(
         assert [(r.index, r.timestamp, r.why.reason) for r in taken.records] == expected
 
 
-def test_rehearsed_bounds_quarantine_no_record() -> None:
+def test_rehearsed_bounds_do_not_quarantine_records() -> None:
     policy = TopicPolicy(
         after_max_ms=HOUR, mode=Mode.QUARANTINE, dead_letters="dead", rehearsed=RehearsedBounds(after_max_ms=(1000,))
     )
@@ -86,12 +86,12 @@ def test_rehearsed_bounds_quarantine_no_record() -> None:
     assert [r.index for r in taken.records] == [2]
 
 
-def test_bad_records_beyond_the_memory_raise_too_much() -> None:
+def test_quarantine_beyond_the_memory_limit_raises_too_much() -> None:
     with pytest.raises(TooMuch):
         verdict_and_records(batch([Rec(0, b"k", bytes(10_000))]), most=10_000)
 
 
-def test_only_batches_of_magic_2_are_understood() -> None:
+def test_quarantine_supports_only_batches_of_magic_2() -> None:
     data = memoryview(batch([Rec(0)]))
 
     assert can_be_quarantined(Submission("t", 0, data, 3))
@@ -124,7 +124,7 @@ def validated_and_taken(policy: TopicPolicy, data: bytes) -> tuple[ValidatedRequ
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_all_records_that_violate_rules_are_found_with_the_rule_names(codec: str) -> None:
+def test_quarantine_finds_all_records_that_violate_rules_with_the_rule_names(codec: str) -> None:
     rules = RuleSet((NamedRule("keyed", KeyAndValue("key")), NamedRule("filled", KeyAndValue("value"))))
     policy = TopicPolicy(mode=Mode.QUARANTINE, dead_letters="dead", rules=rules)
     records = [Rec(NOW, None if i % 3 == 0 else b"k", None if i % 5 == 0 else b"v") for i in range(300)]
@@ -143,7 +143,7 @@ def test_all_records_that_violate_rules_are_found_with_the_rule_names(codec: str
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_of_a_forwarded_batch_all_records_that_violate_bounds_or_rules_are_copied(codec: str) -> None:
+def test_copies_all_bad_records_of_a_forwarded_batch(codec: str) -> None:
     keyed = RuleSet((NamedRule("keyed", KeyAndValue("key")),))
     policy = replace(POLICY, mode=Mode.OBSERVE, rules=keyed)
     records = [Rec(NOW if i % 3 else NOW + 2 * HOUR, b"k" if i % 5 else None, b"v") for i in range(300)]

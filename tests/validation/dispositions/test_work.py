@@ -125,7 +125,7 @@ class MeasuredValidation:
         self._since = time.thread_time()
 
 
-def test_each_disposition_has_a_topic() -> None:
+def test_every_disposition_module_is_covered_by_the_work_tests() -> None:
     folder = Path(os.fspath(dispositions.__path__[0]))
 
     assert set(TOPIC_OF_MODE) == set(Mode)
@@ -136,7 +136,7 @@ def test_each_disposition_has_a_topic() -> None:
 @pytest.mark.parametrize("codec", list(CODECS))
 @pytest.mark.parametrize("name", list(INPUTS))
 @pytest.mark.parametrize("topic", TOPICS)
-def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) -> None:
+def test_validation_in_each_mode_yields_regularly(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
 
     longest = MeasuredValidation(topic, data).longest
@@ -149,7 +149,7 @@ def test_each_disposition_yields_regularly(topic: str, name: str, codec: str) ->
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 @pytest.mark.parametrize("name", list(INPUTS))
 @pytest.mark.parametrize("topic", TOPICS)
-def test_each_disposition_needs_little_memory(topic: str, name: str, codec: str) -> None:
+def test_each_disposition_uses_bounded_memory(topic: str, name: str, codec: str) -> None:
     data = _sent(name, CODECS[codec])
     MeasuredValidation(topic, _sent("secrets", CODECS[codec]))  # imports and compiled rules stay in memory
 

@@ -37,7 +37,7 @@ def finding_in(found: ConvertedRequest) -> Finding:
     return verdict
 
 
-def test_messages_become_the_batch_of_a_current_producer() -> None:
+def test_old_messages_are_converted_to_a_magic_2_batch() -> None:
     old = b"".join(message(1, b"v", key=b"k", timestamp=NOW + i) for i in range(3))
 
     found = converted(old)
@@ -47,7 +47,7 @@ def test_messages_become_the_batch_of_a_current_producer() -> None:
     assert bytes(found.request.records(0, 0) or b"") == expected
 
 
-def test_a_batch_of_magic_2_in_an_old_request_stays_unchanged() -> None:
+def test_magic_2_batch_in_an_old_request_is_not_converted() -> None:
     current = batch([Rec(NOW)], GZIP)
 
     assert bytes(converted(current).request.records(0, 0) or b"") == current
@@ -61,7 +61,7 @@ def test_a_batch_of_magic_2_in_an_old_request_stays_unchanged() -> None:
         (ValidationLimits(ratio_free_bytes=1000, max_decompression_ratio=2), "limits.max_decompression_ratio"),
     ],
 )
-def test_a_payload_over_a_limit_is_rejected(codec: int, limits: ValidationLimits, limit: str) -> None:
+def test_conversion_rejects_payload_over_a_limit(codec: int, limits: ValidationLimits, limit: str) -> None:
     bomb = wrapper(1, [message(1, bytes(300_000), timestamp=NOW)], codec, timestamp=NOW)
 
     found = finding_in(converted(bomb, limits=limits))
@@ -73,7 +73,7 @@ def test_a_payload_over_a_limit_is_rejected(codec: int, limits: ValidationLimits
     )
 
 
-def test_an_abandoned_conversion_ends_within_a_set() -> None:
+def test_conversion_can_be_abandoned_within_a_message_set() -> None:
     calls = []
 
     def give_way() -> None:
@@ -98,14 +98,14 @@ def test_an_abandoned_conversion_ends_within_a_set() -> None:
 
 
 @pytest.mark.parametrize("policy", [TopicPolicy(mode=Mode.OBSERVE), TopicPolicy(checked=False)])
-def test_messages_that_cannot_be_converted_are_rejected_in_every_mode(policy: TopicPolicy) -> None:
+def test_rejects_unconvertible_messages_in_every_mode(policy: TopicPolicy) -> None:
     found = converted(message(1, b"v", timestamp=NOW, crc=5), message(0, b"v"), policy=policy)
 
     assert finding_in(found).code == ErrorCode.CORRUPT_MESSAGE
     assert (0, 1) not in found.settled
 
 
-def test_a_set_without_messages_is_accepted_and_null_is_not() -> None:
+def test_conversion_accepts_empty_message_set_and_rejects_null() -> None:
     found = converted(b"", None, message(1, b"v", timestamp=NOW)[:-1])
 
     empty, null, cut = (found.settled[0, p] for p in range(3))

@@ -28,7 +28,7 @@ def validate_partitions(policies: dict[str, TopicPolicy], version: int, *partiti
 
 
 @pytest.mark.parametrize("version", [3, 8, 12])
-def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: int) -> None:
+def test_batches_of_unchecked_topics_are_neither_accepted_nor_rejected(version: int) -> None:
     found = validate_partitions({"free": UNCHECKED, "bounded": BOUNDED}, version, BAD, batch([Rec(NOW)]))
 
     assert found.waived == dict.fromkeys([(0, 0), (0, 1)], Waiver.CHECKS_NONE)
@@ -36,7 +36,7 @@ def test_an_unchecked_topics_batches_are_neither_accepted_nor_rejected(version: 
     assert set(found.accepted) == {(1, 1)}
 
 
-def test_a_fault_of_the_whole_request_also_concerns_unchecked_topics() -> None:
+def test_request_level_error_rejects_batches_of_unchecked_topics() -> None:
     """A broker checks the heads of all batches first, so the forwarded request would fail as a whole."""
     no_magic = BAD[:16] + b"\x07" + BAD[17:]
 
@@ -58,7 +58,7 @@ def test_an_observed_topic_reports_violations_and_rejects_none() -> None:
     assert found.basis[0, 0] == ValidationBasis(OBSERVED, NOW)
 
 
-def test_observed_record_errors_do_not_displace_rejected_ones() -> None:
+def test_observed_record_errors_do_not_displace_errors_of_rejected_records() -> None:
     many = batch([Rec(1)] * 800)
 
     found = validate_partitions({"seen": OBSERVED, "bounded": BOUNDED}, 8, many)
@@ -67,7 +67,7 @@ def test_observed_record_errors_do_not_displace_rejected_ones() -> None:
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_rehearsed_bounds_are_counted_and_reject_nothing(codec: int) -> None:
+def test_violations_of_rehearsed_bounds_are_counted_but_not_rejected(codec: int) -> None:
     tried = TopicPolicy(before_max_ms=1000, rehearsed=RehearsedBounds((10, 500), (0, 60)))
     records = [Rec(NOW + ahead, headers=[(b"h", b"v")] * (ahead % 2)) for ahead in (-600, -11, -10, 0, 1, 60, 61)]
 
@@ -89,7 +89,7 @@ def test_rehearsed_bounds_may_be_wider_than_those_in_force() -> None:
     assert found.rejected[0, 0].bad_count == 2
 
 
-def test_unreadable_batches_are_not_rehearsed() -> None:
+def test_malformed_batches_do_not_count_for_rehearsed_bounds() -> None:
     tried = TopicPolicy(rehearsed=RehearsedBounds(after_max_ms=(10,)))
 
     found = validate_partitions(

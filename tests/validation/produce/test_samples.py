@@ -37,7 +37,7 @@ def whole_sample(data: bytes) -> Beginning:
 
 
 @pytest.mark.parametrize("codec", list(CODECS.values()))
-def test_samples_have_the_beginning_and_size_of_key_and_value(codec: int) -> None:
+def test_samples_contain_the_beginning_and_size_of_key_and_value(codec: int) -> None:
     long = bytes(i % 251 for i in range(300_000))
     records = [
         Rec(NOW, b"good", b"good"),
@@ -56,7 +56,7 @@ def test_samples_have_the_beginning_and_size_of_key_and_value(codec: int) -> Non
     }
 
 
-def test_the_samples_of_a_batch_are_limited() -> None:
+def test_limits_the_number_of_samples_per_batch() -> None:
     found = validate_partitions(SHOWN, batch([Rec(1, b"%d" % i) for i in range(50)], LZ4), most=2)
 
     bad = found.rejected[0, 0].bad_records
@@ -64,7 +64,7 @@ def test_the_samples_of_a_batch_are_limited() -> None:
     assert len(bad) == 50
 
 
-def test_the_samples_of_a_request_are_limited() -> None:
+def test_limits_the_number_of_samples_per_request() -> None:
     found = validate_partitions(SHOWN, *[batch([Rec(1)] * 3)] * 400, most=3)
 
     assert sum(one.contents is not None for each in found.rejected.values() for one in each.bad_records) == 1000
@@ -73,14 +73,14 @@ def test_the_samples_of_a_request_are_limited() -> None:
 @pytest.mark.parametrize(
     "policy", [TopicPolicy(before_max_ms=1000), TopicPolicy(before_max_ms=1000, mode=Mode.OBSERVE, rules=RuleSet(()))]
 )
-def test_topics_without_samples_have_none(policy: TopicPolicy) -> None:
+def test_topics_without_samples_configured_record_no_samples(policy: TopicPolicy) -> None:
     found = validate_partitions(policy, batch([Rec(1)]))
 
     shown_ones = (*found.rejected.values(), *(each for (each,) in found.observed.values()))
     assert [samples_by_index(each) for each in shown_ones] == [{0: None}]
 
 
-def test_no_sample_is_taken_if_no_event_is_written() -> None:
+def test_takes_no_sample_if_no_event_is_written() -> None:
     assert samples_by_index(validate_partitions(SHOWN, batch([Rec(1)]), most=0).rejected[0, 0]) == {0: None}
 
 
@@ -108,7 +108,7 @@ def test_whole_batch_rejections_and_old_messages_have_no_samples() -> None:
     assert [samples_by_index(each) for each in old.rejected.values()] == [{0: None}] * 2
 
 
-def test_large_values_are_no_reason_to_leave_the_event_loop() -> None:
+def test_samples_of_large_values_are_taken_on_the_event_loop() -> None:
     """A sample copies only the beginning of a value, which takes little time."""
     data = batch([Rec(1, b"k", bytes(200_000))], NONE)
     try:

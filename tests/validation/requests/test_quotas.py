@@ -55,7 +55,7 @@ def test_unverified_principals_share_one_quota_and_match_only_catch_all_patterns
     assert found == [("an unverified principal",), ("an unverified principal",), None, None, None]
 
 
-def test_the_first_topic_quota_that_matches_applies_and_needs_the_slow_path() -> None:
+def test_first_matching_topic_quota_applies_and_requires_the_slow_path() -> None:
     quotas = [Keys(name=name, topic=topic, requests_per_second=1) for name, topic in (("a", "x*"), ("b", "*y"))]
     rulebook = Rulebook(compile_policies(TopicKeys(), quotas=quotas))
 

@@ -34,7 +34,7 @@ def test_each_request_rule_accepts_and_rejects_with_advice(
     assert advice in (rule.fault(SENT._replace(**bad), CLIENT) or "")
 
 
-def test_the_share_of_enforced_clients_grows_and_is_deterministic() -> None:
+def test_enforced_client_percentage_is_deterministic_and_monotonic() -> None:
     clients = [Client("a:1", f"team-{i}") for i in range(1000)]
     covered = {
         percent: {c.client_id for c in clients if EnforcedClients((), percent).covers(c)} for percent in range(101)
@@ -46,7 +46,7 @@ def test_the_share_of_enforced_clients_grows_and_is_deterministic() -> None:
     assert all(EnforcedClients((), 2).covers(Client(address, "checkout")) for address in ("a:1", "b:2"))
 
 
-def test_clients_are_named_by_patterns_of_client_ids() -> None:
+def test_enforced_clients_match_by_client_id_patterns() -> None:
     clients = EnforcedClients((NamePattern("team-*"), NamePattern("checkout")))
 
     assert [clients.covers(Client("a:1", name)) for name in ("team-1", "checkout", "other", None)] == [
@@ -77,7 +77,7 @@ def test_request_rules_check_client_ids_and_software_versions() -> None:
 @pytest.mark.parametrize(
     ("earlier", "later"), [("1.9.2", "2"), ("2.0", "2.0.1"), ("v1.9", "1.10"), ("2.9-RC7", "2.10"), ("x", "0.1")]
 )
-def test_versions_are_compared_number_by_number(earlier: str, later: str) -> None:
+def test_software_versions_are_compared_number_by_number(earlier: str, later: str) -> None:
     assert numbers_in(earlier) < numbers_in(later)
 
 
@@ -120,7 +120,7 @@ def test_exemption_matches_client_id_and_principal() -> None:
 
 
 @pytest.mark.parametrize("name", ["a\ud800b", "é", "x" * 100_000, ""])
-def test_patterns_match_names_of_any_characters_and_length(name: str) -> None:
+def test_name_patterns_match_names_of_any_characters_and_length(name: str) -> None:
     assert NamePattern("*").matches(name)
     assert not NamePattern("nobody").matches(name)
 
@@ -136,7 +136,7 @@ def test_an_unverified_principal_is_never_exempt_and_matches_only_catch_all_rule
     assert concerned == [True, True, True, False, False]
 
 
-def test_a_name_that_is_costly_to_match_does_not_match() -> None:
+def test_name_pattern_does_not_match_a_name_that_is_too_costly() -> None:
     """RE2 needs 0.2 s for an id of 32 kB with this pattern, and a client may send such an id with each request."""
     costly = NamePattern("/.*a.{300}/")
     begun = time.thread_time()

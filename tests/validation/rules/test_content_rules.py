@@ -70,7 +70,7 @@ def rules_of(name: str, written: Any) -> list[RecordRule]:
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_each_condition_on_a_value_becomes_a_rule(name: str) -> None:
+def test_each_value_condition_creates_a_rule(name: str) -> None:
     where = "content_rules.py" if section_of(KEYS[name].annotation) is not None else "from_keys.py"
     for written in example_keys(name):
         assert rules_of(name, written), (
@@ -86,7 +86,7 @@ def test_each_registered_rule_kind_can_be_configured() -> None:
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
-def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
+def test_every_registered_rule_kind_declares_is_costly(name: str) -> None:
     for rule in rules_of(name, example_keys(name)[0]):
         assert isinstance(getattr(rule, "is_costly", None), bool), (
             f"{type(rule).__name__} has no is_costly. True: records for which fault() spends more than INLINE_STEPS go "
@@ -96,7 +96,7 @@ def test_a_registered_kind_says_whether_it_is_costly(name: str) -> None:
 
 @pytest.mark.parametrize("what", HOSTILE)
 @pytest.mark.parametrize("name", KEYS)
-def test_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
+def test_rules_on_hostile_values_take_no_longer_than_their_declared_cost(name: str, what: str) -> None:
     sent = record(HOSTILE[what])
     for rule in (rule for written in example_keys(name) for rule in rules_of(name, written)):
         kind = f"{type(rule).__name__} (`{name}`)"

@@ -77,7 +77,7 @@ def installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("installed_rule")
-def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
+def test_custom_rule_gets_its_options_and_its_violation_text_is_truncated() -> None:
     rule = custom_rule("begins", {"begins": "a"})
 
     assert rule.fault(record(b"abc")) is None
@@ -96,7 +96,7 @@ def test_a_custom_rule_gets_its_options_and_its_violation_is_cut() -> None:
         (b"odd", "the custom rule begins returned int instead of a string or None on a record of orders"),
     ],
 )
-def test_a_custom_rule_that_fails_is_a_permanent_fault(value: bytes, said: str) -> None:
+def test_exception_in_a_custom_rule_is_a_permanent_fault(value: bytes, said: str) -> None:
     with pytest.raises(SchemaError, match=said) as raised:
         custom_rule("begins", {"begins": "a"}).fault(record(value))
     assert value.decode() not in str(raised.value)
@@ -119,7 +119,7 @@ def validate_batch(value: bytes, more: str = "") -> ValidatedRequest:
 
 
 @pytest.mark.usefixtures("installed_rule")
-def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None:
+def test_exception_in_a_custom_rule_does_not_forward_the_batch() -> None:
     """KIP-467: a record is rejected with INVALID_RECORD (87), a fatal error that names it."""
     found = validate_batch(b"divide").rejected[0, 0]
 
@@ -132,11 +132,11 @@ def test_a_custom_rule_that_fails_is_no_outage_that_forwards_the_batch() -> None
 
 
 @pytest.mark.usefixtures("installed_rule")
-def test_attributes_of_a_rule_may_have_any_other_meaning() -> None:
+def test_custom_rule_may_use_old_attribute_names_for_other_purposes() -> None:
     assert custom_rule("words", {}).parts
 
 
-def test_the_rule_check_reports_old_attribute_names() -> None:
+def test_check_rule_reports_old_attribute_names() -> None:
     class OldAttributeNames:
         parts = Part.VALUE
         is_slow = False
@@ -163,6 +163,6 @@ def test_the_rule_check_reports_old_attribute_names() -> None:
         ("bare", "bare has no attribute parts of the type Part"),
     ],
 )
-def test_a_custom_rule_that_cannot_be_created_is_an_error(entry_point: str, said: str) -> None:
+def test_custom_rule_that_cannot_be_created_raises_an_error(entry_point: str, said: str) -> None:
     with pytest.raises(CustomRuleUnusable, match=said):
         custom_rule(entry_point, {})

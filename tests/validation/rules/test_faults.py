@@ -63,7 +63,7 @@ class FailingSchema:
 
 @pytest.mark.parametrize("method", ["fault", "record_name"])
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
-def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method: str) -> None:
+def test_exception_in_a_schema_library_rejects_only_that_record(error: Exception, method: str) -> None:
     content: Any = FailingSchema(error, method)
     schemas = OneSchema(RegisteredSchema(SchemaLanguage.AVRO, content))
     subject = SubjectName.RECORD if method == "record_name" else SubjectName.ANY
@@ -81,7 +81,7 @@ def test_a_fault_of_a_library_rejects_its_record_alone(error: Exception, method:
 
 
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: type(error).__name__)
-def test_a_fault_of_an_expression_is_no_outage(error: Exception) -> None:
+def test_exception_in_an_expression_causes_no_outage(error: Exception) -> None:
     expression: Any = FailingSchema(error)
     stoppable = StoppableExpression(Specification(EvaluatorKind.AVRO_EXPRESSION), expression, NO_PROCESS)
 

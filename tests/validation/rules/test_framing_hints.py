@@ -26,7 +26,9 @@ FRAMED = "it begins with a zero byte and an id, which serializers of a schema re
     ("text", "format", "framed", "wrong"),
     [("{}", "json", b"\0\0\0\0\7{}", b"{"), (AVRO, "avro", b"\0\0\0\0\7\2a", b"\2")],
 )
-def test_a_value_with_an_id_at_a_rule_without_is_named(text: str, format: str, framed: bytes, wrong: bytes) -> None:
+def test_hints_at_schema_id_in_value_if_the_rule_has_no_registry(
+    text: str, format: str, framed: bytes, wrong: bytes
+) -> None:
     rule = SchemaRules({}).of_schema(Schema(text=text, format=format), Side.VALUE)  # type: ignore[arg-type]
 
     assert f"{FRAMED}schema.envelope: confluent or schema.registry" in str(rule.fault(record(framed)))
@@ -34,7 +36,7 @@ def test_a_value_with_an_id_at_a_rule_without_is_named(text: str, format: str, f
 
 
 @pytest.mark.parametrize(("value", "is_json"), [(b'{"a": 1}', True), (b"[1]", True), (b"Obj\1", False), (b"", False)])
-def test_json_without_an_id_at_a_rule_of_a_registry_is_named(value: bytes, is_json: bool) -> None:
+def test_hints_at_plain_json_if_the_rule_requires_a_schema_id(value: bytes, is_json: bool) -> None:
     rule = SchemaRules({"main": OneSchema(json_schema_content("{}"))}).of_schema(Schema(registry="main"), Side.VALUE)
 
     said = str(rule.fault(record(value)))
@@ -58,7 +60,7 @@ PROTO = FileDescriptorSet(
     ("content", "encoding", "wrong"),
     [(avro_content(AVRO), "Avro", b"\2"), (protobuf_content(PROTO, "M"), "Protobuf", b"\x0a\x7f")],
 )
-def test_json_at_a_rule_of_a_binary_encoding_is_named(content: Content, encoding: str, wrong: bytes) -> None:
+def test_hints_at_json_if_the_rule_requires_a_binary_encoding(content: Content, encoding: str, wrong: bytes) -> None:
     hint = f"? It looks like JSON, but the topic requires {encoding}: use the serializer for {encoding}"
 
     assert str(content.fault(b'{"a": "b"}\n', StepBudget())).endswith(hint)

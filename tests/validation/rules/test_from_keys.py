@@ -23,7 +23,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("part", [key.name for key in each_key_of(Rule) if key.name not in ASKS_NOTHING])
-def test_each_part_of_a_configured_rule_becomes_a_rule(part: str) -> None:
+def test_each_section_of_a_configured_rule_creates_a_rule(part: str) -> None:
     assert part in WRITTEN, f"add valid values for {part} to WRITTEN in this file"
     keys = read_section(Rule, {"name": "r", "mode": "observe", part: WRITTEN[part]})
 

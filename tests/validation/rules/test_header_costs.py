@@ -36,7 +36,7 @@ def test_matching_a_header_stays_within_the_inline_time(pattern: str, values: li
 
 
 @pytest.mark.parametrize("pattern", COSTLY)
-def test_the_declared_cost_covers_the_measured_time(pattern: str) -> None:
+def test_header_rule_time_stays_within_its_declared_cost(pattern: str) -> None:
     rule = MatchedHeader("h", pattern)
     of = record(headers=((b"h", b"ab" * 1_000),))
 
@@ -45,12 +45,12 @@ def test_the_declared_cost_covers_the_measured_time(pattern: str) -> None:
     )
 
 
-def test_a_header_value_that_is_too_costly_is_a_violation() -> None:
+def test_header_value_too_costly_to_match_is_a_violation() -> None:
     found = MatchedHeader("h", COSTLY[1]).fault(record(headers=((b"h", b"a" * MIB),)))
 
     assert found == "header h is too costly to match with /.*a.{300}/; send a shorter value"
 
 
-def test_long_values_of_ordinary_patterns_match() -> None:
+def test_long_header_values_match_ordinary_patterns() -> None:
     for pattern in ("*", "/[a-z]+/", "/[A-Za-z0-9_-]+/"):
         assert MatchedHeader("h", pattern).fault(record(headers=((b"h", b"a" * 200_000),))) is None

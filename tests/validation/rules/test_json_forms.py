@@ -68,7 +68,7 @@ AT = datetime(2026, 11, 27, 12, 0, 5, 250_000, UTC)
         ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B", '"B"'),
     ],
 )  # fmt: skip
-def test_a_type_of_avro_that_json_lacks_has_one_form(schema: Any, value: Any, text: str) -> None:
+def test_avro_type_without_json_equivalent_has_one_json_form(schema: Any, value: Any, text: str) -> None:
     found = AvroJson(plan_of(schema)).text(avro_data(schema, value), StepBudget()).decode()
 
     assert found == text or float(found) == float(text)
@@ -79,7 +79,7 @@ def json_with_floats(text: str | bytes) -> Any:
     return json.loads(text, parse_float=lambda number: struct.unpack("<f", struct.pack("<f", float(number)))[0])
 
 
-def test_the_json_form_of_avro_has_the_values_that_fastavro_reads() -> None:
+def test_json_form_of_avro_equals_the_values_read_by_fastavro() -> None:
     form = AvroJson(plan_of(ORDER))
     for order in generate_many(ORDER, 300):
         data = avro_data(ORDER, order)
@@ -90,7 +90,7 @@ def test_the_json_form_of_avro_has_the_values_that_fastavro_reads() -> None:
             form.text(data[: len(data) // 2], StepBudget())
 
 
-def test_dates_are_those_of_the_calendar() -> None:
+def test_date_text_equals_the_iso_date() -> None:
     for days in range(-719_162, 2_932_896, 997):
         assert date_text(days) == date.fromordinal(days + 719_163).isoformat()
     assert date_text(2**31 - 1) == "5881580-07-11", "not a date format"
@@ -129,7 +129,7 @@ def protobuf_json(message: Any) -> Any:
     return json.loads(form.text(message.SerializeToString(), StepBudget()))
 
 
-def test_the_json_form_of_protobuf_is_that_of_its_library_except_64_bit_numbers() -> None:
+def test_json_form_of_protobuf_equals_the_library_except_64_bit_numbers() -> None:
     kind = class_of(MORE_PROTO, "forms.All")
     message = kind(big=-(2**63), huge=2**64 - 1, single=0.1, whole=0.1, raw=b"\xff", yes=False, text="\0é", voucher=0)
     message.at.FromDatetime(AT)
@@ -153,7 +153,7 @@ def test_the_json_form_of_protobuf_is_that_of_its_library_except_64_bit_numbers(
     assert found == own
 
 
-def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_set() -> None:
+def test_protobuf_json_always_contains_fields_without_presence() -> None:
     kind = class_of(PROTO, "shop.Sale")
 
     assert protobuf_json(kind()) == {"id": "", "amount": 0.0, "lines": [], "sizes": {}, "state": "NEW"}
@@ -161,7 +161,7 @@ def test_a_field_without_presence_is_always_there_and_others_only_if_they_are_se
     assert protobuf_json(kind.FromString(b"\x38\x09"))["state"] == 9, "a symbol that this schema does not have"
 
 
-def test_data_without_a_json_form_are_reported_and_costly_data_are_known_in_advance() -> None:
+def test_too_many_avro_items_have_no_json_form_and_costly_data_is_estimated() -> None:
     empty = {"type": "array", "items": {"type": "record", "name": "Nothing", "fields": []}}
     form = AvroJson(plan_of(empty))
     assert (

@@ -148,7 +148,7 @@ def _classes_with_native_checks() -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(_classes_with_native_checks() - _PROTOCOLS))
-def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> None:
+def test_native_checks_accept_no_record_that_their_rule_rejects(name: str) -> None:
     assert name in CASES, (
         f"{name} has ordinary(): add rules with it to CASES in this file, with examples at the limits of what they "
         f"accept"
@@ -159,7 +159,7 @@ def test_a_native_check_accepts_no_record_that_its_rule_rejects(name: str) -> No
 
 
 @pytest.mark.parametrize("name", CONTENT_RULES)
-def test_every_registered_kind_passes_the_check_for_authors(name: str) -> None:
+def test_every_registered_rule_kind_passes_check_rule(name: str) -> None:
     for written in example_keys(name):
         for rule in rules_of(name, written):
             check_rule(rule, _ORDERS)
@@ -195,7 +195,7 @@ class AcceptsMore(InlineRule):
         AcceptsMore(BytesQuestion(json_depth=9), lambda value: len(json.loads(value)) > 0 if value == b"{}" else True),
     ],
 )
-def test_a_native_check_that_accepts_more_than_its_rule_is_found(rule: CheckedRule) -> None:
+def test_check_rule_detects_native_check_that_accepts_more_than_its_rule(rule: CheckedRule) -> None:
     with pytest.raises(AssertionError, match=r"AcceptsMore\.ordinary\(\) accepts a record that fault\(\) rejects"):
         check_rule(rule)
 
@@ -222,14 +222,12 @@ class RaisingRule(InlineRule):
         (lambda value: 7, "returned int, not a text or None"),
     ],
 )
-def test_the_check_for_authors_finds_a_custom_rule_that_fails_for_some_bytes(
-    result: Callable[[bytes], Any], words: str
-) -> None:
+def test_check_rule_detects_custom_rule_that_fails_for_some_bytes(result: Callable[[bytes], Any], words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_rule(RaisingRule(result))
 
 
-def test_a_rule_sees_only_the_parts_that_it_needs() -> None:
+def test_rule_gets_only_the_record_parts_that_it_declares() -> None:
     seen = set()
 
     class RecordingRule(InlineRule):

@@ -23,7 +23,7 @@ JSON, SMALL, ORDER = JsonSyntax(Side.VALUE), MostRecords(7), MonotonicTime()
         ([], Part.NONE, False, False),
     ],
 )
-def test_rules_that_read_contents_are_slow_without_compiled_modules(
+def test_content_rules_use_the_slow_path_without_compiled_modules(
     rules: list[RecordRule], parts: Part, when_compiled: bool, when_not: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for is_fast, is_slow in ((True, when_compiled), (False, when_not)):
@@ -32,7 +32,7 @@ def test_rules_that_read_contents_are_slow_without_compiled_modules(
         assert (found.parts, found.is_slow) == (parts, is_slow)
 
 
-def test_time_order_remembers_many_producers_in_little_memory() -> None:
+def test_monotonic_time_rule_tracks_many_producers_in_little_memory() -> None:
     """Regression: 20,000 client ids of 32 kB took 640 MB."""
     order = MonotonicTime()
     tracemalloc.start()
@@ -45,7 +45,7 @@ def test_time_order_remembers_many_producers_in_little_memory() -> None:
     assert kept < 300 * 1_000
 
 
-def test_time_order_is_tracked_for_each_producer() -> None:
+def test_monotonic_time_rule_of_a_rule_set_tracks_each_producer() -> None:
     order = MonotonicTime()
     for time, address, bad in ((5, "a:1", False), (4, "a:2", False), (4, "a:1", True), (6, "a:1", False)):
         record = RuledRecord("t", 0, 0, time, None, None, (), Client(address, "x"))

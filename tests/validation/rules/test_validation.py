@@ -105,7 +105,7 @@ def test_violations_of_a_record_are_listed_in_the_order_of_the_rules(codec: int)
     )
 
 
-def test_broker_checks_precede_rules() -> None:
+def test_broker_checks_are_applied_before_rules() -> None:
     seen = RecordingRule(Part.VALUE)
 
     found = validate_partitions(
@@ -116,7 +116,7 @@ def test_broker_checks_precede_rules() -> None:
     assert seen.records == []
 
 
-def test_a_rule_gets_only_the_parts_that_it_requires() -> None:
+def test_rule_gets_only_the_record_parts_that_it_requires() -> None:
     client = Client("a:1", "app")
     key, headers = RecordingRule(Part.KEY), RecordingRule(Part.HEADERS)
     records = [Rec(NOW - 5, b"k", b"secret", [(b"h", b"1"), (b"h", None)])]
@@ -128,7 +128,7 @@ def test_a_rule_gets_only_the_parts_that_it_requires() -> None:
     assert headers.records == [(0, NOW - 5, None, None, ((b"h", b"1"), (b"h", None)), client)]
 
 
-def test_an_observed_rule_rejects_nothing_and_is_reported() -> None:
+def test_violation_of_an_observed_rule_is_reported_but_not_rejected() -> None:
     bad = batch([Rec(NOW, b"k", b"\xff"), Rec(NOW)])
 
     found = validate_partitions(
@@ -143,7 +143,7 @@ def test_an_observed_rule_rejects_nothing_and_is_reported() -> None:
     }
 
 
-def test_rules_of_an_observed_topic_use_no_record_errors_of_responses() -> None:
+def test_observed_violations_do_not_consume_the_record_error_limit() -> None:
     found = validate_partitions(
         policy_with_rules(KEYED, mode=Mode.OBSERVE),
         batch([Rec(NOW, None)] * 700),
@@ -189,7 +189,7 @@ def violations_by_rule(found: ValidatedRequest) -> Counter[str]:
     ids=["observe", "copy", "samples", "quarantine", "mark", "not enforced", "suspended"],
 )
 @pytest.mark.parametrize("version", [0, 2, 8])
-def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, version: int) -> None:
+def test_each_rule_counts_the_same_violations_in_each_mode(policy: TopicPolicy, version: int) -> None:
     contents = [(b"k", b"v"), (None, b"\xff"), (b"key", b"\xff"), (None, b"v" * 11), (b"key", b"\xff" * 11)]
     magic = 0 if version == 0 else 1
     old = [message(magic, value, key=key, timestamp=NOW, offset=i) for i, (key, value) in enumerate(contents)]
@@ -216,7 +216,7 @@ def test_each_rule_counts_the_same_records_in_each_mode(policy: TopicPolicy, ver
 
 
 @pytest.mark.parametrize("mode", [Mode.REJECT, Mode.OBSERVE])
-def test_an_outage_or_a_rule_for_requests_hides_no_violation_of_another_rule(mode: Mode) -> None:
+def test_outage_or_request_rule_does_not_hide_violations_of_another_rule(mode: Mode) -> None:
     down = NamedRule("down", RecordingRule(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
     policy = replace(
         policy_with_rules(down, KEYED, mode=mode), requests=(RequestCheck("idem", Mode.OBSERVE, idempotent=True),)
@@ -240,7 +240,7 @@ def test_listed_record_errors_stay_within_the_response_limit() -> None:
     assert [rejected.bad_count for rejected in found.rejected.values()] == [50, 50]
 
 
-def test_rules_see_the_fixed_timestamps() -> None:
+def test_rules_are_evaluated_on_fixed_timestamps() -> None:
     seen = RecordingRule(Part.NONE)
     policy = policy_with_rules(KEYED, NamedRule("seen", seen), fix=TimeFix.NOW)
 
@@ -258,7 +258,7 @@ def test_rules_see_the_fixed_timestamps() -> None:
         (OnOutage.REJECT, ErrorCode.POLICY_VIOLATION, "the registry is down; send again when it is available"),
     ],
 )
-def test_an_outage_is_never_a_verdict_on_the_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
+def test_outage_rejects_the_batch_without_listing_records(on_outage: OnOutage, code: ErrorCode, words: str) -> None:
     rule = RecordingRule(Part.NONE, raises=Outage("the registry is down"))
 
     found = validate_partitions(
@@ -278,7 +278,7 @@ def test_a_record_that_violates_another_rule_is_rejected_during_an_outage() -> N
     )
 
 
-def test_a_forwarded_outage_is_reported() -> None:
+def test_outage_of_a_rule_that_forwards_is_reported() -> None:
     rule = NamedRule("body", RecordingRule(Part.NONE, raises=Outage("down")), on_outage=OnOutage.FORWARD)
 
     found = validate_partitions(policy_with_rules(rule, KEYED), batch([Rec(NOW)]))
@@ -292,7 +292,7 @@ def test_a_forwarded_outage_is_reported() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
-def test_old_message_sets_keep_the_same_rules(version: int, codec: str) -> None:
+def test_rules_apply_to_old_message_sets(version: int, codec: str) -> None:
     magic = 1 if version == 2 else 0
     inner = [message(magic, b"v", key=key, timestamp=NOW, offset=i) for i, key in enumerate((b"k", None, b"x", None))]
     data = b"".join(inner) if codec == "none" else wrapper(magic, inner, CODECS[codec])
@@ -309,7 +309,7 @@ def test_partitions_without_a_complete_batch_are_accepted(data: bytes) -> None:
     assert set(validate_partitions(policy_with_rules(KEYED), data, version=2).accepted) == {(0, 0)}
 
 
-def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
+def test_slow_rule_is_never_evaluated_on_the_event_loop() -> None:
     rule = RecordingRule(Part.NONE, is_slow=True)
     with pytest.raises(OutOfTime):
         validate_partitions(policy_with_rules(NamedRule("slow", rule)), batch([Rec(NOW)]), most_at_once=64 * 1024)
@@ -317,7 +317,7 @@ def test_a_slow_rule_is_never_asked_on_the_event_loop() -> None:
 
 
 @pytest.mark.parametrize("data", [batch([Rec(NOW, b"k", bytes(65_537))]), message(1, bytes(65_537))])
-def test_a_value_that_takes_long_is_read_by_no_rule_on_the_event_loop(data: bytes) -> None:
+def test_no_rule_reads_a_large_value_on_the_event_loop(data: bytes) -> None:
     """A rule reads the value without interruption."""
     reads, counts = RecordingRule(Part.VALUE), RecordingRule(Part.NONE)
     with pytest.raises(OutOfTime):
@@ -340,7 +340,7 @@ def test_validation_by_rules_yields_regularly() -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 8])
 @pytest.mark.parametrize("part", [Part.KEY, Part.VALUE])
-def test_bytes_are_counted_once_for_each_rule_that_reads_them(version: int, part: Part) -> None:
+def test_bytes_read_by_each_rule_count_towards_the_yield_interval(version: int, part: Part) -> None:
     large = bytes(64 * 1024)
     key, value = (large, b"") if part is Part.KEY else (b"", large)
     old = b"".join(message(version - 1, value, key=key, timestamp=NOW) for _ in range(10))
@@ -418,7 +418,7 @@ def test_too_many_headers_are_rejected_if_a_rule_reads_headers() -> None:
     assert found.rejected[0, 0].bad_records[0].message == "rule h: 10001 headers, more than rules read (10000)"
 
 
-def test_messages_of_many_rules_are_cut() -> None:
+def test_record_error_message_of_many_rules_is_truncated() -> None:
     class LongRule(RecordingRule):
         def fault(self, record: RuledRecord) -> str | None:
             return "x" * 100_000
@@ -430,7 +430,7 @@ def test_messages_of_many_rules_are_cut() -> None:
     assert len(found.rejected[0, 0].rules) == 100
 
 
-def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
+def test_violations_are_explained_only_within_the_explanation_budget() -> None:
     class ExplainingRule(RecordingRule):
         def __init__(self, explanation: str | None, steps: int) -> None:
             super().__init__(Part.VALUE)
@@ -458,7 +458,7 @@ def test_violations_of_a_batch_are_explained_as_long_as_that_is_cheap() -> None:
     assert second.explained == [b"x", b"x"]
 
 
-def test_a_rule_with_cheap_explanations_explains_a_thousand_records() -> None:
+def test_rule_with_cheap_explanations_explains_a_thousand_violations() -> None:
     class ExplainingRule(RecordingRule):
         def fault(self, record: RuledRecord) -> str | None:
             return "is bad"
@@ -486,7 +486,7 @@ def validate_by_schema(on_schema_error: OnSchemaError, *values: bytes, mode: Mod
     return validate_partitions(policy_with_rules(rule), batch([Rec(NOW, value=value) for value in values], NONE))
 
 
-def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
+def test_record_with_an_unusable_schema_is_rejected_permanently() -> None:
     found = validate_by_schema(OnSchemaError.REJECT, b"good", b"bad", b"good", b"wrong").rejected[0, 0]
 
     assert (found.code, found.reason, found.bad_count) == (ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, 2)
@@ -494,7 +494,7 @@ def test_a_record_whose_schema_cannot_be_applied_is_rejected_for_good() -> None:
     assert found.bad_records[0].message == ("rule body: schema 7 of registry main cannot be compiled: it is too large")
 
 
-def test_a_record_with_an_unusable_schema_is_retriable_or_forwarded_if_configured() -> None:
+def test_record_with_an_unusable_schema_is_retried_or_forwarded_if_configured() -> None:
     retriable = validate_by_schema(OnSchemaError.RETRIABLE, b"good", b"bad").rejected[0, 0]
     assert (retriable.code, retriable.reason, retriable.bad_count) == (
         ErrorCode.REQUEST_TIMED_OUT,
@@ -511,7 +511,7 @@ def test_a_record_with_an_unusable_schema_is_retriable_or_forwarded_if_configure
 
 
 @pytest.mark.parametrize("on_schema_error", [OnSchemaError.RETRIABLE, OnSchemaError.FORWARD])
-def test_records_beside_an_unusable_schema_are_still_validated(on_schema_error: OnSchemaError) -> None:
+def test_records_with_usable_schemas_are_validated_beside_unusable_ones(on_schema_error: OnSchemaError) -> None:
     found = validate_by_schema(on_schema_error, b"bad", b"wrong").rejected[0, 0]
     assert (found.code, found.bad_count) == (ErrorCode.INVALID_RECORD, 1)
 
@@ -563,21 +563,21 @@ def test_a_rule_without_costly_records_gets_no_look_ahead() -> None:
     assert (looks.ahead, len(looks.records)) == ([], 3)
 
 
-def test_old_messages_are_in_the_look_ahead() -> None:
+def test_look_ahead_includes_old_messages() -> None:
     looks = RecordingLookAheadRule()
     messages = b"".join(message(1, value, timestamp=NOW) for value in (b"a", b"b"))
     validate_partitions(policy_with_rules(NamedRule("ahead", looks)), messages, version=2)
     assert (looks.ahead, [entry[3] for entry in looks.records]) == ([[1]], [b"a", b"b"])
 
 
-def test_an_outage_ends_the_look_ahead() -> None:
+def test_outage_stops_the_look_ahead() -> None:
     looks = RecordingLookAheadRule(raises=Outage("registry main does not respond"))
     found = validate_partitions(policy_with_rules(NamedRule("ahead", looks)), batch([Rec(NOW, value=b"x")] * 200, NONE))
     assert found.rejected[0, 0].reason is Reason.DEPENDENCY_UNAVAILABLE
     assert (len(looks.ahead), len(looks.records)) == (0, 1)
 
 
-def test_costly_records_leave_the_event_loop_and_yield_after_each() -> None:
+def test_costly_records_are_validated_off_the_event_loop_and_yield_after_each() -> None:
     class StepCountingRule(RecordingRule):
         def __init__(self, of_records: tuple[int, ...]) -> None:
             super().__init__(Part.NONE)  # without compiled code, no rule about content runs on the event loop

@@ -42,12 +42,12 @@ def masked_text(text: bytes, most_bytes: int = 1 << 24) -> bytes:
         (b' "s" ', b' "s" '),
     ],
 )
-def test_masking_changes_only_the_strings_of_json(text: bytes, expected: bytes) -> None:
+def test_json_masking_changes_only_strings(text: bytes, expected: bytes) -> None:
     assert masked_text(text) == expected
 
 
 @pytest.mark.parametrize("text", ["secret", "", "\u00e9\U0001f600", 'a"\\\n'])
-def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
+def test_hash_does_not_depend_on_json_string_escapes(text: str) -> None:
     expected = hmac.new(KEY, text.encode(), sha256).hexdigest()
 
     for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
@@ -67,7 +67,7 @@ def test_a_hash_is_that_of_the_string_however_it_is_written(text: str) -> None:
         (b'\xef\xbb\xbf{"c":"1"}', "not valid JSON at byte 0", None),
     ],
 )
-def test_a_value_that_cannot_be_masked_is_named_without_its_content(text: bytes, words: str, name: str | None) -> None:
+def test_unmaskable_value_error_names_the_field_without_its_content(text: bytes, words: str, name: str | None) -> None:
     with pytest.raises(Unmaskable, match=words) as caught:
         masked_text(text)
 

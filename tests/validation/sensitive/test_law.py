@@ -93,7 +93,7 @@ def hostile_value(hostile: HostileValue) -> bytes:
 
 
 @by_name
-def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> None:
+def test_masking_a_hostile_value_yields_regularly(hostile: HostileValue) -> None:
     values, data = VALUES[hostile.format](), hostile_value(hostile)
 
     found = work_intervals_of(values, data)
@@ -104,7 +104,7 @@ def test_work_on_a_sensitive_value_yields_regularly(hostile: HostileValue) -> No
 
 
 @by_name
-def test_memory_for_a_value_is_a_few_times_its_size(hostile: HostileValue) -> None:
+def test_masking_memory_is_a_few_times_the_value_size(hostile: HostileValue) -> None:
     values, data = VALUES[hostile.format](), hostile_value(hostile)
 
     peak, found = peak_bytes_of_masking(values, data)
@@ -122,7 +122,7 @@ def test_memory_for_a_value_is_a_few_times_its_size(hostile: HostileValue) -> No
 @pytest.mark.parametrize(
     "hostile", [each for each in HOSTILE_VALUES if each.name.endswith("masked strings")], ids=lambda each: each.name
 )
-def test_a_value_that_grows_too_much_is_rejected_before_it_uses_the_memory(hostile: HostileValue) -> None:
+def test_masking_rejects_value_that_would_grow_too_much_before_allocation(hostile: HostileValue) -> None:
     values, data = VALUES[hostile.format](), hostile.make(SHORT)
     most_bytes = SHORT + SHORT // 2
     tracemalloc.start()
@@ -137,7 +137,7 @@ def test_a_value_that_grows_too_much_is_rejected_before_it_uses_the_memory(hosti
 
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("format", Format)
-def test_a_masked_value_may_have_the_largest_size(format: Format, more: int) -> None:
+def test_accepts_masked_value_of_the_maximum_size(format: Format, more: int) -> None:
     hostile = next(each for each in HOSTILE_VALUES if each.format is format and each.name.endswith("masked strings"))
     values, data = VALUES[format](), hostile.make(1000)
     whole = values.masked(record(data), lambda _work: None, LONGEST)
@@ -152,7 +152,7 @@ def test_a_masked_value_may_have_the_largest_size(format: Format, more: int) -> 
         assert found is not None and found.data == whole.data
 
 
-def test_an_interrupted_mask_can_start_again() -> None:
+def test_masking_can_be_restarted_after_an_interruption() -> None:
     class StopWork(Exception):
         pass
 
@@ -212,7 +212,7 @@ COSTLY_SCHEMAS: dict[str, tuple[Callable[[], Content], bytes]] = {
 
 
 @pytest.mark.parametrize("name", COSTLY_SCHEMAS)
-def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
+def test_search_for_schema_tags_yields_regularly(name: str) -> None:
     make, data = COSTLY_SCHEMAS[name]
     content = make()
 
@@ -223,13 +223,13 @@ def test_finding_the_tags_of_a_schema_yields_regularly(name: str) -> None:
     assert peak <= 24 * MIB
 
 
-def test_a_json_schema_whose_places_share_many_parts_is_rejected() -> None:
+def test_rejects_json_schema_with_too_many_shared_parts() -> None:
     make, data = COSTLY_SCHEMAS["JSON, 100 properties of 3,000 parts"]
 
     assert "more than 100000 parts" in str(masking_outcome(values_by_tag(make()), data, lambda _work: None))
 
 
-def test_memory_for_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_tags_of_many_schemas_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records may name each schema of a registry in turn."""
     monkeypatch.setattr(schema_values, "_MOST_KEPT", 1_000)
     contents = [avro_content(many_fields(400)) for _ in range(30)]
@@ -259,7 +259,7 @@ def _members() -> list[Any]:
     ]
 
 
-def test_each_format_and_action_has_hostile_values() -> None:
+def test_hostile_values_cover_each_format_and_action() -> None:
     """A new class of values, walker, language or action needs values above."""
     members = _members()
     classes = {each for each in members if inspect.isclass(each) and hasattr(each, "masked") and each is not Values}

@@ -75,7 +75,7 @@ SIZES = [(each, size) for each in READABLE for size in ((3_500, 70_000) if each.
 
 
 @pytest.mark.parametrize(("hostile", "size"), SIZES, ids=[f"{each.name}, {size}" for each, size in SIZES])
-def test_readers_find_only_the_named_fields_changed(hostile: HostileValue, size: int) -> None:
+def test_masking_changes_only_the_configured_fields_for_readers(hostile: HostileValue, size: int) -> None:
     data = hostile.make(size)
     before = read(hostile.format, data)
 
@@ -103,7 +103,7 @@ def _person(random: Random, depth: int = 0) -> dict[str, Any]:
     }
 
 
-def test_random_avro_is_read_with_only_the_named_fields_changed() -> None:
+def test_masking_random_avro_changes_only_the_configured_fields() -> None:
     random = Random(58)
     for _ in range(150):
         out = io.BytesIO()
@@ -113,7 +113,7 @@ def test_random_avro_is_read_with_only_the_named_fields_changed() -> None:
         assert read(Format.AVRO, mask_data(Format.AVRO, data)) == expected_value(read(Format.AVRO, data), PATHS)
 
 
-def test_random_protobuf_is_read_with_only_the_named_fields_changed() -> None:
+def test_masking_random_protobuf_changes_only_the_configured_fields() -> None:
     random, new = Random(58), protobuf_content().named(b"\0")[0][0]._new
 
     def fill_person(person: Any, depth: int) -> None:
@@ -153,7 +153,7 @@ def maps_content() -> Any:
 
 
 @pytest.mark.parametrize("kind", KEY_TYPES)
-def test_the_last_key_of_a_map_entry_counts_as_in_protobuf(kind: str) -> None:
+def test_masking_uses_the_last_key_of_a_map_entry_as_protobuf_does(kind: str) -> None:
     """Random entries: other wire types, several keys, and varints that are longer than the type."""
     random = Random(kind)
     field = maps_content().named(b"\0")[0][0].descriptor.fields_by_name[f"m{kind}"]

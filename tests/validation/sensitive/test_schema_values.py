@@ -109,7 +109,7 @@ ITEMS = [{"sku": LONG, "n": 1}, {"sku": LONG, "n": -1}]
         (field_policy("id", tags=("MAIL", "OTHER")), {"mail": LONG, "id": LONG}),
     ],
 )
-def test_avro_readers_see_only_the_named_fields_changed(policy: FieldPolicy, changes: dict[str, Any]) -> None:
+def test_masking_avro_changes_only_the_configured_fields(policy: FieldPolicy, changes: dict[str, Any]) -> None:
     found = mask_value(avro_content(json.dumps(AVRO)), FRAMING + avro_bytes(AVRO, ORDER), policy)
 
     assert found == FRAMING + avro_bytes(AVRO, order_with_changes(changes))
@@ -146,13 +146,13 @@ def test_masking_updates_the_sizes_of_avro_blocks() -> None:
         (avro_bytes(AVRO, ORDER), field_policy(tags=("PII",), action=Action.REJECT), "Order.mail is not allowed"),
     ],
 )
-def test_avro_that_cannot_be_masked_is_not_stored(data: bytes, policy: FieldPolicy, words: str) -> None:
+def test_rejects_avro_that_cannot_be_masked(data: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words) as refused:
         mask_value(avro_content(json.dumps(AVRO)), FRAMING + data, policy)
     assert "example" not in str(refused.value)
 
 
-def test_truncated_avro_is_rejected() -> None:
+def test_masking_rejects_truncated_avro() -> None:
     content, data = avro_content(json.dumps(AVRO)), avro_bytes(AVRO, ORDER)
 
     for size in range(len(data)):
@@ -160,7 +160,7 @@ def test_truncated_avro_is_rejected() -> None:
             mask_value(content, FRAMING + data[:size], field_policy("mail"))
 
 
-def test_a_bytes_schema_has_no_sensitive_fields() -> None:
+def test_rejects_sensitive_fields_in_an_avro_bytes_schema() -> None:
     assert (
         mask_value(serialized_avro_content('"bytes"'), FRAMING + b"x", field_policy("x", tags=("PII",)))
         == FRAMING + b"x"
@@ -238,7 +238,7 @@ def set_all(order: Any, *names: str) -> None:
     ],
 )
 @pytest.mark.parametrize("indexes", [b"", b"\0"])
-def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy, change: Any, indexes: bytes) -> None:
+def test_masking_protobuf_changes_only_the_configured_fields(policy: FieldPolicy, change: Any, indexes: bytes) -> None:
     """The writer's schema is newer than the registry's: its other fields are unknown, and kept."""
     newer = proto_content(NEWER)
     order = proto_order(newer)
@@ -270,7 +270,7 @@ def test_protobuf_readers_see_only_the_named_fields_changed(policy: FieldPolicy,
         (b"\x0a\x02\x12\x00", field_policy("labels"), "labels is a map"),
     ],
 )
-def test_protobuf_that_cannot_be_masked_is_not_stored(body: bytes, policy: FieldPolicy, words: str) -> None:
+def test_rejects_protobuf_that_cannot_be_masked(body: bytes, policy: FieldPolicy, words: str) -> None:
     with pytest.raises(Unmaskable, match=words):
         mask_value(proto_content(), FRAMING + b"\0" + body, policy)
 
@@ -320,7 +320,7 @@ def wrapped_message() -> tuple[Any, Any]:
         (field_policy("by_key.*"), ("a", "b", LONG)),
     ],
 )
-def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
+def test_masks_protobuf_string_wrapper_as_a_string(policy: FieldPolicy, changed: tuple[str, ...]) -> None:
     content, message = wrapped_message()
 
     found = mask_value(content, FRAMING + b"\0" + message.SerializeToString(), policy)[6:]
@@ -337,7 +337,7 @@ def test_a_wrapped_string_is_masked_as_a_string(policy: FieldPolicy, changed: tu
         (field_policy("*.mail"), r"\* is a google.protobuf.Any"),
     ],
 )
-def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str) -> None:
+def test_masking_rejects_wrapped_or_packed_protobuf_fields(policy: FieldPolicy, words: str) -> None:
     content, message = wrapped_message()
     message.any.Pack(message)
 
@@ -349,7 +349,9 @@ def test_a_wrapped_or_packed_message_is_rejected(policy: FieldPolicy, words: str
     ("name", "action", "body"),
     [("x", Action.REJECT, b"\x0a\x01s"), ("y", Action.REJECT, b"\x0a\x01s"), ("x", Action.MASK, b"\x0a\x01\xff")],
 )
-def test_data_of_two_message_types_are_rejected_if_one_of_them_is(name: str, action: Action, body: bytes) -> None:
+def test_masking_rejects_ambiguous_message_index_if_either_type_is_unmaskable(
+    name: str, action: Action, body: bytes
+) -> None:
     """[0,1] is I for Python's serializer, which counts the entry of the map, and L for Java's."""
     text = """syntax = "proto2";
     message O {
@@ -415,7 +417,7 @@ REFERENCES = {"other.json": json.dumps({"definitions": {"a b": AT_MAIL}})}
     ],
     ids=str,
 )
-def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> None:
+def test_finds_tags_at_any_location_in_a_schema(schema: dict[str, Any]) -> None:
     found = mask_value(
         json_schema_content(json.dumps(schema), REFERENCES), FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",))
     )
@@ -434,14 +436,14 @@ def test_a_tag_is_found_wherever_the_schema_has_it(schema: dict[str, Any]) -> No
     ],
     ids=lambda schema: str(schema)[:40],
 )
-def test_a_record_whose_tags_cannot_be_found_is_rejected(schema: dict[str, Any]) -> None:
+def test_rejects_record_whose_schema_tags_cannot_be_found(schema: dict[str, Any]) -> None:
     content = json_schema_content(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}))
 
     with pytest.raises(SchemaError, match="schema 7 cannot be used"):
         mask_value(content, FRAMING + b'{"mail": "a"}', field_policy(tags=("PII",)))
 
 
-def test_values_of_a_recursive_schema_leave_no_objects() -> None:
+def test_masking_with_a_recursive_schema_leaks_no_objects() -> None:
     properties = {name: {"$ref": "#"} for name in "abcdefgh"}
     content = json_schema_content(json.dumps({"properties": {**properties, "mail": TAGGED}}))
     policy = field_policy(tags=("PII",))
@@ -472,7 +474,7 @@ def test_a_compressed_sensitive_value_is_rejected(squeeze: Callable[[bytes], byt
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON"])
-def test_a_serialized_value_is_masked_after_its_id(language: str) -> None:
+def test_masking_keeps_the_schema_id_before_the_value(language: str) -> None:
     pytest.importorskip("celpy", reason="cel-python is not installed: pip install 'confluent-kafka[rules]'")
     from confluent_kafka.schema_registry import Schema, SchemaRegistryClient  # noqa: PLC0415
     from confluent_kafka.schema_registry.avro import AvroSerializer  # noqa: PLC0415

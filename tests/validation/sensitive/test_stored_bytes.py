@@ -153,7 +153,7 @@ def validate_batch(data: bytes, kind: str) -> ValidatedRequest:
 
 @pytest.mark.parametrize("kind", MODES)
 @pytest.mark.parametrize("case", REJECTED)
-def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> None:
+def test_batches_with_unvalidated_bytes_are_never_stored(case: str, kind: str) -> None:
     found = validate_batch(REJECTED[case](NOW), kind)
 
     assert not found.rejected[0, 0].bad_records, "all its records are correct"
@@ -162,7 +162,7 @@ def test_bytes_that_are_not_validated_are_never_stored(case: str, kind: str) -> 
 
 @pytest.mark.parametrize("kind", MODES)
 @pytest.mark.parametrize("case", [case for case in HONEST if "skippable" not in case and "varints" not in case])
-def test_a_correct_batch_is_still_accepted(case: str, kind: str) -> None:
+def test_batch_without_hidden_bytes_is_rejected_only_for_its_records(case: str, kind: str) -> None:
     """The values of these batches are no JSON, so each record is rejected by name: the batch itself has no flaw."""
     found = validate_batch(HONEST[case](NOW), kind).rejected[0, 0]
 
@@ -181,7 +181,7 @@ def parts_of(case: str) -> list[bytes]:
 
 @pytest.mark.parametrize("kind", MODES)
 @pytest.mark.parametrize("case", UNREAD)
-def test_bytes_that_no_consumer_reads_are_not_stored(case: str, kind: str) -> None:
+def test_removes_batch_bytes_that_no_consumer_reads(case: str, kind: str) -> None:
     """kafka-python reads the same records of the batch that replaces it; nothing was masked in it."""
     data = UNREAD[case](NOW)
     assert all(part in data for part in parts_of(case))
@@ -202,7 +202,7 @@ def test_an_independent_reader_finds_the_records_of_a_batch_with_unread_bytes() 
 
 
 @pytest.mark.parametrize("library", [gzip.compress, lambda data: zlib.compress(data, wbits=31)])
-def test_the_gzip_header_of_a_forwarded_batch_states_no_time(library: Callable[[bytes], bytes]) -> None:
+def test_gzip_header_of_a_forwarded_batch_contains_no_timestamp(library: Callable[[bytes], bytes]) -> None:
     """Python's gzip writes the time, which kafka-python and aiokafka send. RFC 1952: MTIME 0 is no time."""
     made = validate_batch(batch_with_payload(GZIP, library(_TWO))(NOW), "reject").replacements()[0, 0]
 
@@ -210,14 +210,14 @@ def test_the_gzip_header_of_a_forwarded_batch_states_no_time(library: Callable[[
 
 
 @pytest.mark.parametrize("kind", MODES)
-def test_an_uncompressed_batch_without_sensitive_values_stays_as_it_came(kind: str) -> None:
+def test_uncompressed_batch_without_sensitive_values_is_unchanged(kind: str) -> None:
     found = validate_batch(batch([Rec(NOW, b"k", b"{}")]), kind)
 
     assert not found.rejected and not found.replacements()
 
 
 @pytest.mark.parametrize("case", _FROM_PRODUCERS)
-def test_fields_that_producers_use_are_accepted(case: str) -> None:
+def test_accepts_optional_batch_fields_that_producers_use(case: str) -> None:
     found = validate_batch(_FROM_PRODUCERS[case](NOW), "reject")
 
     assert not found.rejected and not found.replacements()
@@ -226,7 +226,7 @@ def test_fields_that_producers_use_are_accepted(case: str) -> None:
 @pytest.mark.parametrize("value", [b"{}", b'{"mail": "me@example.com"}'])
 @pytest.mark.parametrize("codec", _CODECS.values(), ids=_CODECS)
 @pytest.mark.parametrize("kind", MODES)
-def test_a_base_timestamp_of_no_record_is_replaced(kind: str, codec: int, value: bytes) -> None:
+def test_replaces_base_timestamp_that_no_record_has(kind: str, codec: int, value: bytes) -> None:
     """A broker stores it, and consumers only read its sum with a record's delta (KIP-98)."""
     chosen = int.from_bytes(b"me@examp")
     times = [NOW, NOW - 5, NOW + 7]
@@ -238,7 +238,7 @@ def test_a_base_timestamp_of_no_record_is_replaced(kind: str, codec: int, value:
     assert struct.unpack_from(">qq", made, 27) == (NOW, NOW + 7)
 
 
-def test_the_framing_of_a_topic_with_sensitive_fields_is_strict_for_each_client() -> None:
+def test_topic_with_sensitive_fields_always_has_strict_framing() -> None:
     for kind in MODES:
         for given in ("", "\n    framing: safe"):
             assert policy_with(kind, MODES[kind] + given).framing is Framing.STRICT, (kind, given)

@@ -33,7 +33,7 @@ def document_with(channel: str, more: str = "", version: str = "3.0.0") -> str:
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_a_document_gives_its_topic_rules_and_the_contact_as_the_owner(document: str, tmp_path: Path) -> None:
+def test_asyncapi_document_yields_topic_rules_and_the_contact_as_owner(document: str, tmp_path: Path) -> None:
     loaded = load_document(tmp_path, document)
 
     (topic,) = loaded.config.topics
@@ -59,7 +59,9 @@ def test_a_document_gives_its_topic_rules_and_the_contact_as_the_owner(document:
         ("address: 'o.{region}', parameters: {region: {$ref: '#/components/parameters/r'}}", [r"/o\.[^.]+/"]),
     ],
 )
-def test_the_address_or_the_binding_names_the_topics(channel: str, matches: list[str], tmp_path: Path) -> None:
+def test_channel_address_or_kafka_binding_sets_the_topic_pattern(
+    channel: str, matches: list[str], tmp_path: Path
+) -> None:
     more = "servers: {s: {host: h, protocol: kafka}}\ncomponents: {parameters: {r: {description: d}}}"
 
     assert matches_of(tmp_path, document_with(channel, more)) == matches
@@ -76,7 +78,7 @@ def test_the_address_or_the_binding_names_the_topics(channel: str, matches: list
         ("a: {servers: [q], publish: {message: {payload: {}}}}, b: {servers: [s]}", ["b"]),
     ],
 )
-def test_in_version_2_the_name_of_the_channel_is_its_address(channels: str, matches: list[str], tmp_path: Path) -> None:
+def test_asyncapi_version_2_uses_the_channel_name_as_address(channels: str, matches: list[str], tmp_path: Path) -> None:
     more = "servers: {s: {url: h, protocol: kafka}, q: {url: h, protocol: mqtt}}"
 
     assert matches_of(tmp_path, document_with(channels, more, "2.6.0")) == matches
@@ -94,7 +96,7 @@ def test_in_version_2_the_name_of_the_channel_is_its_address(channels: str, matc
         ("x-none: 1", "bindings: {kafka: {partitions: 3}}", True),
     ],
 )  # fmt: skip
-def test_a_channel_is_a_topic_by_its_servers_or_its_binding(
+def test_only_channels_with_a_kafka_server_or_kafka_binding_become_topics(
     more: str, channel: str, is_topic: bool, tmp_path: Path
 ) -> None:
     loaded = load_document(tmp_path, document_with(f"address: orders{', ' if channel else ''}{channel}", more))
@@ -130,14 +132,14 @@ def test_a_channel_is_a_topic_by_its_servers_or_its_binding(
         ),
     ],
 )
-def test_an_error_in_a_document_names_the_file_and_the_line(document: str, wrong: str, tmp_path: Path) -> None:
+def test_asyncapi_document_error_reports_file_and_line(document: str, wrong: str, tmp_path: Path) -> None:
     (problem,) = problems_of_document(tmp_path, document)
 
     assert problem.startswith("F/shop.asyncapi.yaml:")
     assert wrong in problem
 
 
-def test_two_channels_with_one_topic_are_an_error(tmp_path: Path) -> None:
+def test_rejects_two_channels_with_the_same_topic(tmp_path: Path) -> None:
     document = document_with("address: a").replace("channels: {c:", "channels: {d: {address: a}, c:")
 
     (problem,) = problems_of_document(tmp_path, document)
@@ -158,7 +160,7 @@ PARAMETERS = document_with("address: 'o.{region}.x'")
          [(r"/o\.[^.]+\.x/", "mark"), ("o.eu.y", "observe"), ("p*", None), ("*", "mark")]),
     ],
 )  # fmt: skip
-def test_a_pattern_of_topics_keeps_the_entries_that_apply_to_them(
+def test_channel_with_topic_pattern_keeps_the_entries_that_match_it(
     entries: str, expected: list[tuple[str, Any]], tmp_path: Path
 ) -> None:
     text = f"{CONTRACTS}{f'topics: {entries}' if entries else ''}\n"
@@ -170,7 +172,7 @@ def test_a_pattern_of_topics_keeps_the_entries_that_apply_to_them(
     assert all([rule.name for rule in topic.rules or ()] == ["contract.payload"] for topic in topics[:copies])
 
 
-def test_a_topic_with_a_contract_of_its_own_has_only_this_one(tmp_path: Path) -> None:
+def test_exact_topic_contract_takes_precedence_over_a_pattern_contract(tmp_path: Path) -> None:
     document = PARAMETERS.replace("channels: {c:", "channels: {d: {address: o.eu.x}, c:")
 
     loaded = load_document(tmp_path, document, f"{CONTRACTS}topics: [{{match: o.eu.x}}]\n")
@@ -182,13 +184,13 @@ def test_a_topic_with_a_contract_of_its_own_has_only_this_one(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("entry", ["'*.eu.x'", "'/o.eu.*/'", "'o.eu*'"])
-def test_an_entry_for_some_topics_of_a_pattern_is_an_error(entry: str, tmp_path: Path) -> None:
+def test_rejects_entry_that_matches_only_some_topics_of_a_channel_pattern(entry: str, tmp_path: Path) -> None:
     (problem,) = problems_of_document(tmp_path, PARAMETERS, f"{CONTRACTS}topics: [{{match: {entry}}}]\n")
 
     assert "list the values of the parameters (enum), or put a wider entry before it" in problem
 
 
-def test_a_pattern_is_within_a_scope_only_as_a_whole(tmp_path: Path) -> None:
+def test_rejects_channel_pattern_that_exceeds_the_contract_scope(tmp_path: Path) -> None:
     text = "contracts: [{path: shop.asyncapi.yaml, topics: 'o.*'}]\n"
     assert len(matches_of(tmp_path, PARAMETERS, text)) == 1
 

@@ -50,9 +50,7 @@ def read_example(file: Path) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(("version", "count"), [("v2.6.0", 21), ("v3.0.0", 24), ("v3.1.0", 24)])
-def test_the_examples_of_asyncapi_are_read_except_references_to_other_places(
-    version: str, count: int, examples: Path
-) -> None:
+def test_asyncapi_examples_load_except_for_external_references(version: str, count: int, examples: Path) -> None:
     read = {str(file.relative_to(examples / version)): read_example(file) for file in documents_in(examples / version)}
 
     assert len(read) == count
@@ -72,7 +70,7 @@ def test_the_examples_of_asyncapi_are_read_except_references_to_other_places(
 
 
 @pytest.mark.parametrize("version", ["v2.6.0", "v3.0.0"])
-def test_the_channels_of_all_examples_can_be_topics(version: str, examples: Path) -> None:
+def test_all_asyncapi_example_channels_load_as_kafka_topics(version: str, examples: Path) -> None:
     """All examples without references to other files: their servers are removed, and each channel is a topic."""
     for file in documents_in(examples / version):
         if "social-media" in file.parts or file.name.startswith("adeo"):
@@ -108,7 +106,9 @@ def as_topics(document: dict[str, Any]) -> dict[str, Any]:
         (SHOP_2, "title: Shop, ", "", 'info: "title" is a required property'),
     ],
 )
-def test_a_mistake_is_an_error_at_its_place(document: str, right: str, wrong: str, words: str, tmp_path: Path) -> None:
+def test_invalid_asyncapi_key_is_reported_with_file_and_line(
+    document: str, right: str, wrong: str, words: str, tmp_path: Path
+) -> None:
     assert document.count(right) == 1
 
     problems = problems_of_document(tmp_path, document.replace(right, wrong))
@@ -117,7 +117,7 @@ def test_a_mistake_is_an_error_at_its_place(document: str, right: str, wrong: st
     assert any(each.startswith(f"F/shop.asyncapi.yaml:{line}: {words}") for each in problems), problems
 
 
-def test_a_reference_in_a_key_is_valid_although_it_matches_several_alternatives(tmp_path: Path) -> None:
+def test_accepts_reference_that_matches_several_schema_alternatives(tmp_path: Path) -> None:
     """The schema of Kafka's key allows a schema or a reference, and a reference is also a schema."""
     key = "bindings: {kafka: {key: {$ref: '#/components/schemas/k'}}}"
     document = channel_with("{}", key) + "components: {schemas: {k: {type: string}}}\n"
@@ -128,7 +128,7 @@ def test_a_reference_in_a_key_is_valid_although_it_matches_several_alternatives(
 
 
 @pytest.mark.parametrize("version", ["2.7.0", "3.2.0", "4.0.0", "3", "3.0"])
-def test_an_unknown_version_is_an_error(version: str, tmp_path: Path) -> None:
+def test_rejects_unknown_asyncapi_version(version: str, tmp_path: Path) -> None:
     (problem,) = problems_of_document(tmp_path, channel_with("{}", version=version))
 
     assert f"versions 2.0 to 2.6, 3.0 and 3.1 of AsyncAPI are read; found {version}" in problem

@@ -14,7 +14,7 @@ from tests.config.contracts.asyncapi.documents import (
 )
 
 
-def test_references_to_files_of_the_folder_and_below_are_followed(tmp_path: Path) -> None:
+def test_follows_references_to_files_in_the_folder_and_its_subfolders(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "messages.yaml").write_text("order: {payload: {$ref: '../schemas.json#/order~1v1'}}\n")
     (tmp_path / "schemas.json").write_text(
@@ -52,7 +52,7 @@ def test_references_to_files_of_the_folder_and_below_are_followed(tmp_path: Path
         ("#/x-self", "a chain of more than 50 references"),
     ],
 )
-def test_other_references_are_errors(target: str, wrong: str, tmp_path: Path) -> None:
+def test_rejects_external_unreadable_or_circular_references(target: str, wrong: str, tmp_path: Path) -> None:
     folder = tmp_path / "sub"
     folder.mkdir()
     (tmp_path / "a.yaml").write_text("x: {}\n")
@@ -67,7 +67,7 @@ def test_other_references_are_errors(target: str, wrong: str, tmp_path: Path) ->
     assert wrong in problem
 
 
-def test_a_link_within_the_folder_is_followed_as_in_a_config_map(tmp_path: Path) -> None:
+def test_follows_symbolic_link_within_the_folder(tmp_path: Path) -> None:
     (tmp_path / "..data").mkdir()
     (tmp_path / "..data" / "a.yaml").write_text("type: integer\n")
     (tmp_path / "a.yaml").symlink_to(tmp_path / "..data" / "a.yaml")
@@ -77,7 +77,7 @@ def test_a_link_within_the_folder_is_followed_as_in_a_config_map(tmp_path: Path)
     assert [rules.violated_names(value) == [] for value in (b"1", b'"1"')] == [True, False]
 
 
-def test_a_schema_that_contains_itself_is_followed(tmp_path: Path) -> None:
+def test_resolves_recursive_schema(tmp_path: Path) -> None:
     tree = "{type: object, properties: {next: {$ref: '#/components/schemas/tree'}, n: {type: integer}}, required: [n]}"
     document = channel_with("{$ref: '#/components/schemas/tree'}") + f"components: {{schemas: {{tree: {tree}}}}}\n"
 
@@ -87,7 +87,7 @@ def test_a_schema_that_contains_itself_is_followed(tmp_path: Path) -> None:
     assert [rules.violated_names(json.dumps(value).encode()) == [] for value in values] == [True, False]
 
 
-def test_what_a_document_multiplies_is_bounded(tmp_path: Path) -> None:
+def test_limits_schema_expansion_nesting_depth_and_message_count(tmp_path: Path) -> None:
     both = "properties: {a: {allOf: [{$ref: '#/components/schemas/sN'}, {$ref: '#/components/schemas/sN'}]}}"
     pairs = ", ".join(f"s{i}: {{{both.replace('sN', f's{i + 1}')}}}" for i in range(60))
     shared = channel_with("{$ref: '#/components/schemas/s0'}")

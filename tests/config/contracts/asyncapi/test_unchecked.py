@@ -55,7 +55,9 @@ def unchecked_in(folder: Path, document: str, text: str | None = None) -> list[s
         ("{}", "correlationId: {location: $message.header#/id}", "correlationId of message m"),
     ],
 )  # fmt: skip
-def test_parts_without_effect_are_named_with_the_reason(payload: str, more: str, words: str, tmp_path: Path) -> None:
+def test_reports_unchecked_message_keywords_with_the_reason(
+    payload: str, more: str, words: str, tmp_path: Path
+) -> None:
     unchecked = unchecked_in(tmp_path, channel_with(payload, more))
 
     assert any(words in each for each in unchecked), unchecked
@@ -72,7 +74,7 @@ def test_parts_without_effect_are_named_with_the_reason(payload: str, more: str,
          ["clientId of an operation"]),
     ],
 )  # fmt: skip
-def test_bindings_without_effect_are_named(more: str, words: list[str], tmp_path: Path) -> None:
+def test_reports_unchecked_bindings(more: str, words: list[str], tmp_path: Path) -> None:
     unchecked = unchecked_in(tmp_path, channel_with("{}") + more)
 
     assert [each.partition(":")[0] for each in unchecked] == words
@@ -85,14 +87,14 @@ def test_bindings_without_effect_are_named(more: str, words: list[str], tmp_path
         ("{type: string, minLength: 1}", []),
     ],
 )
-def test_a_header_of_a_trait_that_the_message_has_too_is_named(trait: str, expected: list[str], tmp_path: Path) -> None:
+def test_reports_trait_header_that_the_message_overrides(trait: str, expected: list[str], tmp_path: Path) -> None:
     own = "headers: {properties: {n: {type: string, minLength: 1}}}"
     document = channel_with("{}", f"{own}\n        traits: [{{headers: {{properties: {{n: {trait}}}}}}}]")
 
     assert [each.partition(": ")[0] for each in unchecked_in(tmp_path, document)] == expected
 
 
-def test_the_message_replaces_the_required_headers_of_a_trait(tmp_path: Path) -> None:
+def test_message_required_headers_override_those_of_a_trait(tmp_path: Path) -> None:
     document = channel_with("{}", "headers: {required: []}\n        traits: [{headers: {required: [a]}}]")
 
     loaded = load_document(tmp_path, document)
@@ -100,7 +102,7 @@ def test_the_message_replaces_the_required_headers_of_a_trait(tmp_path: Path) ->
     assert [rule.name for rule in loaded.config.topics[0].rules or ()] == ["contract.payload"]
 
 
-def test_messages_with_json_schemas_of_different_drafts_are_not_checked(tmp_path: Path) -> None:
+def test_does_not_check_messages_with_different_json_schema_drafts(tmp_path: Path) -> None:
     old, new = (
         f'{{schemaFormat: "application/schema+json;version={each}", schema: {{minimum: 1}}}}'
         for each in ("draft-04", "2020-12")
@@ -112,14 +114,14 @@ def test_messages_with_json_schemas_of_different_drafts_are_not_checked(tmp_path
     assert [each.partition(": ")[0] for each in unchecked] == ["payload of message n", "payload of message m"]
 
 
-def test_a_contract_uses_a_registry_only_if_a_rule_does(tmp_path: Path) -> None:
+def test_contract_has_no_registry_if_no_rule_uses_one(tmp_path: Path) -> None:
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: '*.asyncapi.yaml', registry: main}]\n"
     document = channel_with("{properties: {registry: {type: string}}}", "headers: {required: [registry]}")
 
     assert load_document(tmp_path, document, text).source.contracts["t"].registry is None
 
 
-def test_messages_of_several_formats_are_not_checked(tmp_path: Path) -> None:
+def test_does_not_check_messages_of_several_formats(tmp_path: Path) -> None:
     document = channel_with("{}").replace("      m:\n", f"      n: {{payload: {AVRO_PAYLOAD}}}\n      m:\n")
 
     unchecked = unchecked_in(tmp_path, document)
@@ -127,7 +129,7 @@ def test_messages_of_several_formats_are_not_checked(tmp_path: Path) -> None:
     assert [each.partition(": ")[0] for each in unchecked] == ["payload of message n", "payload of message m"]
 
 
-def test_what_differs_between_messages_of_a_channel_is_not_checked(tmp_path: Path) -> None:
+def test_checks_only_headers_that_all_messages_of_a_channel_share(tmp_path: Path) -> None:
     first = "headers: {required: [a, b], properties: {c: {type: string, minLength: 2}}}"
     second = "headers: {required: [a], properties: {c: {type: string, minLength: 3}}}"
     key = "bindings: {kafka: {key: {type: string, minLength: 1}}}"
@@ -145,7 +147,7 @@ def test_what_differs_between_messages_of_a_channel_is_not_checked(tmp_path: Pat
     assert {"header b of message m", "header c of message m", "header c of message n", "key of message m"} <= what
 
 
-def test_with_a_registry_its_schemas_apply_to_avro_and_protobuf(tmp_path: Path) -> None:
+def test_avro_and_protobuf_messages_use_the_schemas_of_a_configured_registry(tmp_path: Path) -> None:
     text = "registries: {main: {url: 'http://h'}}\ncontracts: [{path: '*.asyncapi.yaml', registry: main}]\n"
     binding = "bindings: {kafka: {schemaLookupStrategy: RecordNameStrategy}}"
     remote = f'{{schemaFormat: "{AVRO_TYPE}", schema: {{$ref: "https://example.com/order.avsc"}}}}'
@@ -168,7 +170,7 @@ def test_with_a_registry_its_schemas_apply_to_avro_and_protobuf(tmp_path: Path) 
     assert json.loads(schema.json_schema or "")["required"] == ["a"]
 
 
-def test_the_mode_of_the_item_applies_to_all_rules(tmp_path: Path) -> None:
+def test_contract_item_mode_applies_to_all_its_rules(tmp_path: Path) -> None:
     loaded = load_document(tmp_path, SHOP_3, "contracts: [{path: '*.asyncapi.yaml', mode: observe}]\n")
 
     assert {rule.mode for rule in loaded.config.topics[0].rules or ()} == {"observe"}
@@ -182,7 +184,7 @@ def places_in(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_a_malformed_document_is_read_or_refused_with_a_place(document: str) -> None:
+def test_mutated_document_is_accepted_or_rejected_with_its_location(document: str) -> None:
     draw = random.Random(68)
     count = len(list(places_in(yaml.safe_load(document))))
     refused = 0

@@ -75,7 +75,7 @@ def json_schema_at(document: str, pointer: str) -> jsonschema.Draft7Validator:
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_payloads_get_the_verdict_of_the_json_schema(document: str, tmp_path: Path) -> None:
+def test_payload_verdicts_equal_those_of_the_jsonschema_library(document: str, tmp_path: Path) -> None:
     rules = Validator(load_document(tmp_path, document))
     schema = json_schema_at(document, "#/components/schemas/order")
 
@@ -89,7 +89,7 @@ def test_payloads_get_the_verdict_of_the_json_schema(document: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("document", [SHOP_2, SHOP_3], ids=["2.6", "3.0"])
-def test_headers_get_the_verdict_of_the_json_schema(document: str, tmp_path: Path) -> None:
+def test_header_verdicts_equal_those_of_the_jsonschema_library(document: str, tmp_path: Path) -> None:
     rules = Validator(load_document(tmp_path, document))
     schema = json_schema_at(document, "#/components/messageTraits/common/headers")
 
@@ -116,7 +116,7 @@ def test_headers_get_the_verdict_of_the_json_schema(document: str, tmp_path: Pat
         ('{type: object, required: [id], properties: {id: {type: integer}}}', [{"id": 1}, {"id": "1"}, {}, [], None]),
     ],
 )  # fmt: skip
-def test_keys_get_the_verdict_of_the_json_schema(key: str, values: list[Any], tmp_path: Path) -> None:
+def test_key_verdicts_equal_those_of_the_jsonschema_library(key: str, values: list[Any], tmp_path: Path) -> None:
     rules = Validator(load_document(tmp_path, channel_with("{}", f"bindings: {{kafka: {{key: {key}}}}}")))
     schema = jsonschema.Draft7Validator(yaml.safe_load(key), format_checker=jsonschema.FormatChecker())
 
@@ -128,7 +128,7 @@ def test_keys_get_the_verdict_of_the_json_schema(key: str, values: list[Any], tm
     assert ours == [schema.is_valid(value) for value in values]
 
 
-def test_binary_keys_are_no_text(tmp_path: Path) -> None:
+def test_rejects_binary_key_if_the_schema_requires_a_string(tmp_path: Path) -> None:
     document = channel_with("{}", "bindings: {kafka: {key: {type: string, minLength: 1}}}")
 
     assert Validator(load_document(tmp_path, document)).violated_names(b"{}", b"\xff\xfe") == ["contract.key"]
@@ -151,7 +151,7 @@ def avro_reads(data: bytes) -> bool:
 
 @pytest.mark.parametrize("form", ["inline", "file"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_avro_payloads_get_the_verdict_of_fastavro(version: int, form: str, tmp_path: Path) -> None:
+def test_avro_payload_verdicts_equal_those_of_fastavro(version: int, form: str, tmp_path: Path) -> None:
     (tmp_path / "order.avsc").write_text("// a comment\n" + json.dumps(AVRO, indent="\t"))
     schema = {
         "inline": json.dumps(AVRO),
@@ -185,7 +185,7 @@ def _version_2(message: str) -> str:
 
 
 @pytest.mark.parametrize("is_in_file", [False, True])
-def test_protobuf_payloads_get_the_verdict_of_protobuf(is_in_file: bool, tmp_path: Path) -> None:
+def test_protobuf_payload_verdicts_equal_those_of_the_protobuf_library(is_in_file: bool, tmp_path: Path) -> None:
     (tmp_path / "order.proto").write_text(PROTO)
     schema = '{$ref: "order.proto"}' if is_in_file else json.dumps(PROTO)
     rules = Validator(load_document(tmp_path, channel_with(f'{{schemaFormat: "{PROTO_TYPE}", schema: {schema}}}')))
@@ -208,7 +208,7 @@ def test_protobuf_payloads_get_the_verdict_of_protobuf(is_in_file: bool, tmp_pat
 
 
 @pytest.mark.parametrize(("encoding", "location"), [("confluent", "payload"), (None, "payload"), (None, None)])
-def test_a_schema_id_precedes_avro_data_if_the_bindings_say_so(
+def test_binding_with_schema_id_in_payload_requires_the_id_before_avro_data(
     encoding: str | None, location: str | None, tmp_path: Path
 ) -> None:
     given = {"schemaIdPayloadEncoding": encoding, "schemaIdLocation": location}
@@ -223,7 +223,7 @@ def test_a_schema_id_precedes_avro_data_if_the_bindings_say_so(
     assert rules.violated_names(data) == ["contract.payload"]
 
 
-def test_a_schema_id_in_a_header_leaves_the_data_as_they_are(tmp_path: Path) -> None:
+def test_binding_with_schema_id_in_header_expects_plain_avro_data(tmp_path: Path) -> None:
     document = channel_with(
         f'{{schemaFormat: "{AVRO_TYPE}", schema: {json.dumps(AVRO)}}}', "bindings: {kafka: {schemaIdLocation: header}}"
     )
@@ -232,7 +232,7 @@ def test_a_schema_id_in_a_header_leaves_the_data_as_they_are(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_record_follows_one_of_the_messages_of_a_channel(version: int, tmp_path: Path) -> None:
+def test_accepts_record_that_matches_any_message_of_its_channel(version: int, tmp_path: Path) -> None:
     cat = "{type: object, required: [meows], properties: {meows: {type: boolean}}}"
     dog = "{type: object, required: [barks], properties: {barks: {type: boolean}}}"
     document = (
@@ -257,7 +257,7 @@ def test_a_record_follows_one_of_the_messages_of_a_channel(version: int, tmp_pat
         ("2020-12", "https://json-schema.org/draft/2020-12/schema"),
     ],
 )
-def test_the_version_of_json_schema_is_that_of_the_format(written: str, uri: str, tmp_path: Path) -> None:
+def test_schema_format_selects_the_json_schema_draft(written: str, uri: str, tmp_path: Path) -> None:
     schema = "{type: object, properties: {a: {type: number, minimum: 1, exclusiveMinimum: true}}}"
     schema = (
         schema if written == "draft-04" else schema.replace("minimum: 1, exclusiveMinimum: true", "exclusiveMinimum: 1")

@@ -42,7 +42,7 @@ def _xerial(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("size", [0, 1, 32 * 1024, PIECE_BYTES, 2 * PIECE_BYTES, 200_000])
-def test_a_compressed_payload_decompresses_to_the_original(codec: Codec, size: int) -> None:
+def test_compressed_payload_is_decompressed_by_reference_libraries(codec: Codec, size: int) -> None:
     plain, compressor = PLAIN[:size], compressor_of(codec)
     last = size // PIECE_BYTES * PIECE_BYTES
     pieces = [compressor.add(plain[at : at + PIECE_BYTES]) for at in range(0, last, PIECE_BYTES)]

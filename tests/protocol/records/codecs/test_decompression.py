@@ -26,7 +26,7 @@ def codec_and_payload(name: str, data: bytes = PLAIN) -> tuple[Codec, memoryview
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
+def test_decompresses_payload_up_to_the_size_limit(name: str) -> None:
     found = decompress(*codec_and_payload(name), limit=len(PLAIN))
 
     assert (found.data, found.failure) == (PLAIN, None)
@@ -34,7 +34,7 @@ def test_a_payload_up_to_the_limit_is_decompressed(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("limit", [len(PLAIN) - 1, 1000, 0])
-def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
+def test_decompression_stops_at_the_size_limit(name: str, limit: int) -> None:
     found = decompress(*codec_and_payload(name), limit=limit)
 
     assert found.failure is Failure.OVER_LIMIT
@@ -42,7 +42,7 @@ def test_a_payload_beyond_the_limit_stops(name: str, limit: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
+def test_truncated_payload_is_damaged_and_decompressed_up_to_the_cut(name: str) -> None:
     codec, data = codec_and_payload(name)
 
     found = decompress(codec, data[: len(data) * 3 // 4], limit=len(PLAIN))
@@ -52,12 +52,12 @@ def test_a_cut_payload_is_damaged_and_yields_its_beginning(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_garbage_is_reported_as_a_damaged_payload(name: str) -> None:
+def test_random_bytes_are_reported_as_a_damaged_payload(name: str) -> None:
     codec, _ = codec_and_payload(name)
     assert decompress(codec, memoryview(b"no such thing"), limit=10_000).failure is Failure.DAMAGED
 
 
-def test_consecutive_frames_and_members_are_all_read() -> None:
+def test_decompresses_all_concatenated_gzip_members_and_zstd_frames() -> None:
     for codec, data in (
         (Codec.GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
         (Codec.ZSTD, zstandard.compress(b"a") + zstandard.compress(b"b")),
@@ -65,7 +65,7 @@ def test_consecutive_frames_and_members_are_all_read() -> None:
         assert decompress(codec, memoryview(data), limit=10).data == b"ab"
 
 
-def test_a_false_content_size_allocates_nothing() -> None:
+def test_zstd_content_size_beyond_the_limit_is_rejected() -> None:
     small = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(10_000_000))
 
     found = decompress(Codec.ZSTD, memoryview(small), limit=1000)
@@ -76,7 +76,7 @@ def test_a_false_content_size_allocates_nothing() -> None:
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("size_in_frame", [True, False])
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000, 1_000_000])
-def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, size: int) -> None:
+def test_frame_at_returns_the_end_of_zstd_and_skippable_frames(checksum: bool, size_in_frame: bool, size: int) -> None:
     compressor = zstandard.ZstdCompressor(write_checksum=checksum, write_content_size=size_in_frame)
     frame = compressor.compress(os.urandom(size // 2) + bytes(size - size // 2))
 
@@ -105,9 +105,7 @@ def test_the_end_of_zstd_frames_is_found(checksum: bool, size_in_frame: bool, si
         (0xFFFFFFFC, DamagedPayload),
     ],
 )
-def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_error(
-    missing: int, error: type[Exception]
-) -> None:
+def test_truncated_zstd_skippable_frame_is_handled_as_by_zstd_jni(missing: int, error: type[Exception]) -> None:
     """Kafka's validator with zstd-jni 1.5.6 behaves so for each size from 0xFFFFFF80 to 0xFFFFFFFF."""
     cut = b"\x50\x2a\x4d\x18" + (missing + 3).to_bytes(4, "little") + b"abc"
     data = memoryview(zstandard.compress(b"records") + cut)
@@ -117,14 +115,14 @@ def test_a_cut_skippable_frame_is_the_end_unless_zstd_jni_takes_its_rest_for_an_
         list(zstd_pieces(data, zstandard.ZstdDecompressor(), PlainBuffer(), PayloadLimits(1 << 20, 1 << 20, budget)))
 
 
-def test_buffers_are_reused() -> None:
+def test_plain_buffer_is_reused_for_a_smaller_size() -> None:
     plain = PlainBuffer()
     plain.grow_to(100)[:3] = b"abc"
 
     assert plain.grow_to(50)[:3] == b"abc"
 
 
-def test_a_growing_buffer_keeps_its_content_and_a_large_one_is_freed() -> None:
+def test_plain_buffer_keeps_content_on_growth_and_frees_memory_on_shrink() -> None:
     plain = PlainBuffer()
     plain.grow_to(5)[:5] = b"first"
     assert plain.grow_to(32 << 20, 5)[:5] == b"first"

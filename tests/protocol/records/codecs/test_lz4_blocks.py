@@ -34,7 +34,7 @@ def _library_takes(head: bytes) -> bool:
 
 @pytest.mark.parametrize("code", [4, 5, 6, 7])
 @pytest.mark.parametrize("flags", [0x60, 0x64, 0x68, 0x6C, 0x70, 0x7C])
-def test_only_the_librarys_header_checksum_opens_a_frame(flags: int, code: int) -> None:
+def test_lz4_frame_opens_only_with_the_header_checksum_of_the_library(flags: int, code: int) -> None:
     chance = random.Random(flags + code)
     for _ in range(5):
         size = struct.pack("<Q", chance.randrange(1 << chance.randrange(1, 60))) if flags & 0x08 else b""
@@ -51,14 +51,14 @@ def test_only_the_librarys_header_checksum_opens_a_frame(flags: int, code: int) 
     ("flags", "descriptor"),
     [(0x40, 0x40), (0x61, 0x40), (0x62, 0x40), (0x20, 0x40), (0xE0, 0x40), (0x60, 0x30), (0x60, 0x41), (0x60, 0xC0)],
 )
-def test_frames_that_brokers_do_not_read_are_damaged(flags: int, descriptor: int) -> None:
+def test_rejects_lz4_frames_that_brokers_cannot_read(flags: int, descriptor: int) -> None:
     """Rejects linked blocks, a dictionary, another version, reserved bits, and other block sizes."""
     heads = [b"\x04\x22\x4d\x18" + bytes((flags, descriptor, checksum)) for checksum in range(256)]
 
     assert not any(_opens(head) or _opens(head, magic=0) for head in heads)
 
 
-def test_a_cut_frame_header_is_damaged() -> None:
+def test_truncated_lz4_frame_header_is_damaged() -> None:
     whole = lz4.frame.compress(b"content", block_linked=False, store_size=True)
     for size in range(16):
         with pytest.raises(DamagedPayload):

@@ -64,7 +64,7 @@ def largest_piece(decompressor: Decompressor, codec: int, data: bytes, bounds: P
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
+def test_decompression_keeps_only_one_piece_in_memory(name: str) -> None:
     data = compress(CODECS[name], LARGE)
     decompressor = Decompressor()
     tracemalloc.start()
@@ -80,7 +80,7 @@ def test_only_one_piece_of_a_large_payload_is_in_memory(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "snappy"])
 @pytest.mark.parametrize("most", [1, 7, 1000, 65_536])
-def test_any_piece_size_gives_the_same_bytes(name: str, most: int) -> None:
+def test_decompressed_bytes_do_not_depend_on_the_piece_size(name: str, most: int) -> None:
     plain = (os.urandom(3000) + bytes(5000)) * 20
     data = compress(CODECS[name], plain)
     cut = data[: len(data) * 2 // 3]
@@ -117,7 +117,7 @@ def test_empty_members_and_frames_count_against_the_decompression_budget(name: s
     assert over.value.bound is PayloadLimit.REQUEST
 
 
-def test_a_snappy_block_larger_than_the_window_allocates_nothing() -> None:
+def test_snappy_block_larger_than_the_window_is_rejected_without_allocation() -> None:
     data = compress(CODECS["snappy"], bytes(17 * MIB))
     tracemalloc.start()
     try:
@@ -146,7 +146,7 @@ def test_a_large_zstd_window_with_little_content_is_accepted() -> None:
     assert read(Decompressor(), 4, zstd_frame_of_zeros(17 * MIB, 24), payload_limits()) == (bytes(17 * MIB), None)
 
 
-def test_the_memory_of_a_large_window_or_block_is_freed() -> None:
+def test_frees_memory_after_a_large_decompression_window_or_block() -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # ignores objects of earlier tests
         assert alone.submit(growth_by_large_payloads).result() < 32 * MIB
 
@@ -184,7 +184,7 @@ def test_decompression_yields_regularly_and_can_be_abandoned(name: str) -> None:
     assert read(decompressor, CODECS[name], data, payload_limits()) == (plain, None)
 
 
-def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
+def test_gzip_members_are_read_without_copying_the_remaining_input() -> None:
     """Regression: copying the tail for every member took 28 s for 8 MB. The test counts the input of each decoder
     call."""
     given: list[int] = []
@@ -207,7 +207,7 @@ def test_the_tail_of_many_members_is_not_copied_for_each() -> None:
     assert sum(given) < 2000 * 2048
 
 
-def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> None:
+def test_damaged_gzip_member_is_reread_in_small_steps() -> None:
     """Regression: copying the rest for each 16 KiB took 76 s of CPU time for 90 MB."""
     data = gzip.compress(os.urandom(4 * MIB), 1)[:-1000]
     seen, failure = read(Decompressor(), 1, data, payload_limits())
@@ -223,7 +223,7 @@ def test_a_damaged_member_after_many_others_is_read_again_in_small_steps() -> No
     assert calls < 1000
 
 
-def test_lz4_with_checksums_is_read_as_one_frame() -> None:
+def test_lz4_frame_with_block_checksums_detects_a_damaged_block() -> None:
     plain = os.urandom(100_000) + bytes(300_000)
     data = checked_lz4(plain)
 

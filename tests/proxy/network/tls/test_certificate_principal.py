@@ -102,7 +102,7 @@ class _Peer(ssl.SSLObject):
         return self._certificate
 
 
-def test_subjects_are_written_as_java_writes_them() -> None:
+def test_subject_format_matches_java() -> None:
     names = _names()
 
     expected = written_by_java(names)
@@ -112,7 +112,7 @@ def test_subjects_are_written_as_java_writes_them() -> None:
 
 
 @pytest.mark.parametrize("tag", STRING_TYPES.values(), ids=STRING_TYPES)
-def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) -> None:
+def test_principal_is_certificate_subject_for_every_asn1_string_type(tag: int) -> None:
     """The other fields are like those of a real certificate, from which Java reads the same subject."""
     subject = distinguished_name([name_attribute("CN", tag, b"etl\0")], [name_attribute("emailAddress", tag, b"a@b")])
     for version in (b"", der_element(0xA0, der_element(0x02, b"\x02"))):
@@ -134,11 +134,11 @@ def test_a_certificates_principal_is_its_subject_of_any_string_type(tag: int) ->
         assert principal_of(_Peer(certificate)) == f"User:{name_of(subject)}"
 
 
-def test_without_a_certificate_there_is_no_principal() -> None:
+def test_principal_is_none_without_certificate() -> None:
     assert principal_of(_Peer(None)) is None
 
 
-def test_a_certificate_that_is_not_der_is_an_error_and_nothing_else() -> None:
+def test_malformed_der_raises_only_value_error() -> None:
     whole = distinguished_name([name_attribute("CN", 0x0C, b"etl")], [name_attribute("emailAddress", 0x16, b"a@b")])
     chance = random.Random(58)
     for _ in range(3000):

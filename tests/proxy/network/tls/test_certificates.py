@@ -57,7 +57,7 @@ def test_valid_certificates_have_no_flaws(tmp_path: Path) -> None:
         (29.5, Severity.WARNING, "expires in 29 days, on "),
     ],
 )
-def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
+def test_expired_or_soon_expiring_certificate_is_reported_as_flaw(
     days: float, level: Severity, words: str, tmp_path: Path
 ) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=days))
@@ -68,7 +68,7 @@ def test_an_expired_or_soon_expiring_certificate_is_a_flaw(
     assert said.startswith(f"listen.tls.certificate_file: {own.chain} {words}")
 
 
-def test_a_certificate_that_is_not_valid_yet_is_a_warning(tmp_path: Path) -> None:
+def test_certificate_not_yet_valid_is_reported_as_warning(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
 
     ((level, said),) = flaw_levels_and_texts(ListenTls(**own.files), datetime(1990, 1, 1, tzinfo=UTC))
@@ -97,7 +97,7 @@ def test_a_certificate_that_is_not_valid_yet_is_a_warning(tmp_path: Path) -> Non
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named_with_its_key(
+def test_unusable_certificate_or_key_file_is_reported_with_its_configuration_key(
     file: str, content: bytes | None, words: str, tmp_path: Path
 ) -> None:
     own = Authority(tmp_path).sign("own")
@@ -114,14 +114,14 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
     assert str(raised.value) == expected
 
 
-def test_a_swapped_certificate_and_key_are_named(tmp_path: Path) -> None:
+def test_swapped_certificate_and_key_files_are_reported(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own")
     found = flaw_levels_and_texts(ListenTls(certificate_file=str(own.key), key_file=str(own.chain)))
 
     assert [said.rpartition("; ")[2] for _, said in found] == ["it contains a key", "it contains a certificate"]
 
 
-def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None:
+def test_mismatched_key_and_unordered_chain_are_errors(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
 
@@ -134,7 +134,7 @@ def test_a_foreign_key_and_an_unordered_chain_are_errors(tmp_path: Path) -> None
     )
 
 
-def test_an_encrypted_key_follows_the_file_of_its_password(tmp_path: Path) -> None:
+def test_encrypted_key_is_reloaded_when_its_password_file_changes(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=400))
     encrypt_key(own, "old")
     password = tmp_path / "password"
@@ -172,7 +172,7 @@ def test_flaws_of_ca_files_are_reported(tmp_path: Path) -> None:
     assert [flaw.level for flaw in ended] == [Severity.WARNING]
 
 
-def test_the_days_until_a_certificate_expires_are_returned(tmp_path: Path) -> None:
+def test_expiry_returns_days_until_certificate_expires(tmp_path: Path) -> None:
     own = Authority(tmp_path).sign("own", expires=NOW + timedelta(days=12))
     config = config_of(
         {
@@ -187,7 +187,7 @@ def test_the_days_until_a_certificate_expires_are_returned(tmp_path: Path) -> No
     assert expiry.days_left(NOW) == pytest.approx(12, abs=0.01)
 
 
-def test_the_metric_has_chains_and_cas_of_every_section(tmp_path: Path) -> None:
+def test_expiry_metric_covers_chains_and_cas_of_every_section(tmp_path: Path) -> None:
     authority, other = Authority(tmp_path), Authority(tmp_path, "other")
     own = authority.sign("own", expires=NOW + timedelta(days=12))
     both = tmp_path / "both.pem"
@@ -224,7 +224,7 @@ def config_with(folder: Path, section: str, expires: datetime) -> tuple[Config, 
 
 
 @pytest.mark.parametrize("section", ["listen", "upstream", "registries.main"])
-def test_a_certificate_expires_soon_from_fourteen_days_before_its_end(tmp_path: Path, section: str) -> None:
+def test_certificate_expires_soon_within_fourteen_days_of_expiry(tmp_path: Path, section: str) -> None:
     ends = datetime(2030, 6, 15, 12, tzinfo=UTC)
     config, file = config_with(tmp_path, section, ends)
     key = f"{section}.tls.certificate_file"
@@ -239,7 +239,7 @@ def test_a_certificate_expires_soon_from_fourteen_days_before_its_end(tmp_path: 
     )
 
 
-def test_a_certificate_for_a_week_expires_soon_in_its_last_fifth() -> None:
+def test_seven_day_certificate_expires_soon_in_last_fifth_of_its_validity() -> None:
     begins = datetime(2030, 6, 1, tzinfo=UTC)
     week = Expiry("listen.tls.certificate_file", "own.crt", begins + timedelta(days=7), "CN=own", begins)
 

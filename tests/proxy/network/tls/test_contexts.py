@@ -105,7 +105,7 @@ def test_handshakes_below_tls_1_2_are_rejected(who_is_old: str, tmp_path: Path) 
         ),
     ],
 )
-def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
+def test_certificate_principal_equals_that_of_kafka(
     attributes: tuple[tuple[x509.ObjectIdentifier, str], ...], tmp_path: Path
 ) -> None:
     own = self_signed_certificate(tmp_path, *attributes)
@@ -117,7 +117,7 @@ def test_a_certificates_principal_is_the_one_that_kafka_makes_of_it(
     assert principal_of(met) == f"User:{own.subject}"
 
 
-def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path: Path) -> None:
+def test_principal_joins_multi_valued_rdn_as_kafka_does(tmp_path: Path) -> None:
     pair = ((NameOID.COMMON_NAME, "etl"), (NameOID.EMAIL_ADDRESS, "etl@example.com"))
     parts = [[(NameOID.ORGANIZATION_NAME, "o")], [(NameOID.USER_ID, "7"), (NameOID.COMMON_NAME, "x")], pair]
     rdns = [x509.RelativeDistinguishedName([x509.NameAttribute(*each) for each in part]) for part in parts]
@@ -130,7 +130,7 @@ def test_several_attributes_of_one_part_are_joined_as_kafka_joins_them(tmp_path:
     assert principal_of(met) == f"User:{own.subject}"
 
 
-def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_path: Path) -> None:
+def test_certificate_names_are_common_name_and_subject_alternative_names(tmp_path: Path) -> None:
     also = (
         x509.DNSName("billing.example.com"),
         x509.RFC822Name("billing@example.com"),
@@ -150,7 +150,7 @@ def test_certificate_names_are_the_common_name_and_the_alternative_names(tmp_pat
     assert certificate_names(met) == ("billing", "billing.example.com", "billing@example.com", uri, "192.0.2.7")
 
 
-def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_path: Path) -> None:
+def test_requested_server_name_is_known_after_handshake(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     names = RequestedNames()
     server = context_for_clients(ListenTls(**authority.sign("server", "broker-1.test").files), names)
@@ -163,7 +163,7 @@ def test_the_name_that_a_client_asks_for_is_known_as_long_as_its_connection(tmp_
     assert certificate_names(met) == ()
 
 
-def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp_path: Path) -> None:
+def test_tls_context_is_reloaded_on_file_change_and_kept_if_reload_fails(tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     first, second = authority.sign("first"), authority.sign("second")
     context = context_for_clients(ListenTls(**first.files), RequestedNames())
@@ -184,7 +184,7 @@ def test_a_context_is_made_anew_when_a_file_changes_and_kept_when_that_fails(tmp
 
 
 @pytest.mark.parametrize(("name", "reason"), [("missing.pem", "No such file"), ("ca.key", "key does not match")])
-def test_files_that_cannot_be_used_are_an_error_that_names_them(name: str, reason: str, tmp_path: Path) -> None:
+def test_unusable_tls_file_error_names_the_file(name: str, reason: str, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     own, other = authority.sign("own"), authority.sign("other")
     key = tmp_path / name

@@ -47,7 +47,7 @@ def hold_for_a_turn(wire: ConnectionWithPeer) -> None:
 
 
 @for_tls_sockets
-async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithPeer) -> None:
+async def test_buffered_bytes_are_delivered_before_eof(wire: ConnectionWithPeer) -> None:
     wire.connection.pause(PauseReason.PEER_BACKPRESSURE)
     await wire.send(random_frame(5_000))
     wire.peer.shutdown(socket.SHUT_WR)
@@ -63,7 +63,7 @@ async def test_buffered_bytes_are_delivered_before_the_end(wire: ConnectionWithP
 
 
 @for_tls_sockets
-async def test_a_tls_close_alert_is_an_end_after_which_writing_still_works(wire: ConnectionWithPeer) -> None:
+async def test_writing_still_works_after_tls_close_alert(wire: ConnectionWithPeer) -> None:
     assert isinstance(wire.speaks, TlsPeer)
     encrypted = wire.speaks.encrypted(random_frame(100))
     with pytest.raises(ssl.SSLWantReadError):
@@ -79,7 +79,7 @@ async def test_a_tls_close_alert_is_an_end_after_which_writing_still_works(wire:
 
 
 @for_tls_sockets
-async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(wire: ConnectionWithPeer) -> None:
+async def test_close_sends_tls_alert_and_discards_further_input(wire: ConnectionWithPeer) -> None:
     wire.connection.write(b"the last")
     wire.connection.close()
 
@@ -95,7 +95,9 @@ async def test_a_close_sends_a_tls_alert_and_discards_what_the_peer_still_sends(
 
 
 @for_tls_sockets
-async def test_an_undecryptable_record_ends_the_connection_after_the_earlier_ones(wire: ConnectionWithPeer) -> None:
+async def test_undecryptable_record_ends_connection_after_earlier_records_are_delivered(
+    wire: ConnectionWithPeer,
+) -> None:
     good, broken = wire.speaks.encrypted(random_frame(1_000)), bytearray(wire.speaks.encrypted(random_frame(1_000)))
     broken[-1] ^= 1
 
@@ -130,7 +132,7 @@ async def test_tls_data_is_decrypted_when_it_arrives_byte_by_byte(wire: Connecti
 
 
 @over_native_tls
-async def test_the_bytes_decrypted_in_one_turn_are_bounded(wire: ConnectionWithPeer) -> None:
+async def test_bytes_decrypted_per_loop_iteration_are_bounded(wire: ConnectionWithPeer) -> None:
     handed: list[int] = []
     in_turn = 0
 
@@ -260,7 +262,7 @@ class TlsConnectionPair:
         self.sent += parts
 
 
-async def test_little_goes_through_tls_at_once_because_its_buffers_never_shrink() -> None:
+async def test_bytes_per_tls_call_are_bounded() -> None:
     ours, peer = socket.socketpair()
     ours.setblocking(False)
     peer.setblocking(False)

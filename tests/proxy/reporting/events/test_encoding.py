@@ -13,7 +13,7 @@ from sluicegate.validation.event_schema import event_in
 from tests.proxy.live.events import rejected_event
 
 
-def test_json_is_the_event_itself() -> None:
+def test_json_encoding_equals_the_event() -> None:
     event = rejected_event()
 
     assert json.loads(ENCODINGS["json"](event)) == event_of(event)
@@ -42,7 +42,7 @@ def test_a_cloud_event_of_an_unknown_topic_has_no_subject() -> None:
     assert "subject" not in json.loads(ENCODINGS["cloudevents"](rejected_event(topic=None)))
 
 
-def test_readers_find_the_event_in_both_formats() -> None:
+def test_event_is_extracted_from_json_and_cloudevents() -> None:
     event = rejected_event()
 
     assert [event_in(json.loads(encode(event))) for encode in ENCODINGS.values()] == [event_of(event)] * 2

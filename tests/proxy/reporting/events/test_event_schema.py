@@ -38,11 +38,11 @@ def test_events_match_the_published_schema(event: Event) -> None:
         ({"further": 1}, "'further' was unexpected"),
     ],
 )
-def test_events_that_do_not_match_the_schema_are_found(changed: dict[str, Any], problem: str) -> None:
+def test_schema_mismatches_reports_invalid_events(changed: dict[str, Any], problem: str) -> None:
     assert problem in "; ".join(schema_mismatches(event_of(rejected_event()) | changed))
 
 
-def test_the_page_describes_every_field() -> None:
+def test_violations_page_describes_every_event_field() -> None:
     table = (DOCS / "violations.md").read_text().partition("## The event")[2].partition("Each item of `samples`")[0]
     described = [
         name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
@@ -51,7 +51,7 @@ def test_the_page_describes_every_field() -> None:
     assert sorted(described) == sorted(field.name for field in EVENT_FIELDS)
 
 
-def test_events_have_ids_of_their_own() -> None:
+def test_events_have_unique_ids() -> None:
     first, second = rejected_event(), rejected_event()
 
     assert event_of(first)["id"] != event_of(second)["id"]

@@ -92,7 +92,7 @@ def partitions_in(path: Path) -> list[int]:
     return [json.loads(line)["partition"] for line in path.read_text().split("\n")[:-1]]
 
 
-def test_an_event_has_client_verdict_and_reason() -> None:
+def test_event_contains_client_verdict_and_reason() -> None:
     identity = ClientIdentity("127.0.0.1:5", "billing", "apache-kafka-java", "4.3.1", "User:alice")
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(25))
     kept = violation_event(client_details(identity), rejected_batch("payments", 3), finding, ORIGIN, max_records=2)
@@ -172,7 +172,7 @@ topics: [{match: orders, owner: {team: orders}}]
         ("orders", "shop-1", None, True, "orders"),
     ],
 )
-def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
+def test_event_names_client_owner_if_topic_has_no_owner(
     topic: str, client_id: str | None, principal: str | None, is_verified: bool, team: str | None
 ) -> None:
     policy = rulebook_of(load_text(SMALLEST + CLIENT_OWNERS).config).policy_of(topic)
@@ -198,7 +198,7 @@ def test_an_event_of_a_topic_without_an_owner_names_that_of_the_client(
         (Beginning(b"ends within: \xe2\x82", 15), {"size": 15, "text": r"ends within: \xe2\x82"}),
     ],
 )
-def test_record_contents_are_printable_text(part: Beginning | None, shown: object) -> None:
+def test_record_samples_are_printable_text(part: Beginning | None, shown: object) -> None:
     bad = BadRecord(0, NOW, Reason.NULL_KEY, "text", contents=RecordSample(part, None))
     kept = one_violation()._replace(bad_records=(bad,))
 
@@ -208,13 +208,13 @@ def test_record_contents_are_printable_text(part: Beginning | None, shown: objec
     assert kept.size > one_violation()._replace(bad_records=(BadRecord(0, NOW, Reason.NULL_KEY, "text"),)).size
 
 
-def test_the_document_names_every_field() -> None:
+def test_violations_page_names_every_event_field() -> None:
     text = (Path(__file__).parents[4] / "docs" / "violations.md").read_text()
     event, tried = event_of(one_violation()), event_of(REHEARSAL)
     assert all(f"`{name}`" in text for name in [*event, *event["samples"][0], *tried, *tried["rehearsed"][0]])
 
 
-def test_a_rehearsal_has_the_count_of_each_bound() -> None:
+def test_rehearsal_event_counts_bad_records_per_bound() -> None:
     event = event_of(REHEARSAL)
 
     assert (event["mode"], event["client_id"], event["topic"], event["records"]) == ("rehearse", "c", "payments", 9)
@@ -225,7 +225,7 @@ def test_a_rehearsal_has_the_count_of_each_bound() -> None:
     assert event["bad_records"] == 4
 
 
-def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None:
+def test_event_lists_limited_number_of_bad_records_and_counts_all() -> None:
     finding = ReportedFinding(Mode.REJECT, finding_with_bad_records(1000))
     kept = violation_event(client_details(ClientIdentity("p")), rejected_batch("t", 0), finding, ORIGIN, max_records=10)
 
@@ -233,7 +233,7 @@ def test_an_event_lists_a_limited_number_of_bad_records_and_counts_all() -> None
     assert event_of(kept)["bad_records"] == 1000
 
 
-def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> None:
+def test_any_client_text_is_written_as_one_short_ascii_line(tmp_path: Path) -> None:
     counters = Counters()
     sink = violation_file_at(tmp_path / "v.jsonl", counters)
     texts = ["\ud800", "\udfff\ud800", "\x9b31m", "\u2028\u2029", "a\nb\r", "\x00\x1b", "x" * 1_000_000, "\U0001f600"]
@@ -249,7 +249,7 @@ def test_any_text_of_a_client_becomes_one_small_ascii_line(tmp_path: Path) -> No
     assert (counters.violation_events_dropped, counters.violation_events_failed) == (0, 0)
 
 
-def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_written(tmp_path: Path) -> None:
+def test_event_that_cannot_be_encoded_is_counted_and_next_events_are_written(tmp_path: Path) -> None:
     counters = Counters()
     sink = violation_file_at(tmp_path / "v.jsonl", counters)
     sink.write(one_violation(0)._replace(reason=None))
@@ -260,7 +260,7 @@ def test_an_event_that_cannot_be_encoded_is_counted_and_the_next_ones_are_writte
     assert counters.violation_events_failed == 1
 
 
-def test_events_are_lines_of_a_file_that_may_be_moved_away(tmp_path: Path) -> None:
+def test_events_are_written_to_new_file_after_rename(tmp_path: Path) -> None:
     path = tmp_path / "violations.jsonl"
     sink = violation_file_at(path, Counters())
     sink.write(one_violation(1))
@@ -284,7 +284,7 @@ def test_a_full_queue_drops_events_and_counts_them(tmp_path: Path) -> None:
     assert counters.violation_events_dropped > 0
 
 
-def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
+def test_event_queue_is_bounded_in_bytes(tmp_path: Path) -> None:
     counters = Counters()
     sink = violation_file_at(tmp_path / "v.jsonl", counters, queue_size=1_000_000)
     with (tmp_path / "v.jsonl").open("rb") as other:
@@ -298,7 +298,7 @@ def test_the_queue_is_bounded_in_bytes_too(tmp_path: Path) -> None:
     assert counters.violation_events_dropped > 2000
 
 
-def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written_again(tmp_path: Path) -> None:
+def test_removed_folder_is_reported_as_failing_destination_until_next_write(tmp_path: Path) -> None:
     seconds = 100.0
     health = WriteHealth(lambda: seconds)
     folder, counters = tmp_path / "folder", Counters()
@@ -320,7 +320,7 @@ def test_a_folder_that_is_gone_is_a_failing_destination_until_events_are_written
     assert counters.violation_events_failed == 1
 
 
-def test_a_deleted_folder_loses_events_but_not_the_writer(tmp_path: Path) -> None:
+def test_writer_continues_after_deleted_folder_is_recreated(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()
     counters = Counters()
@@ -383,7 +383,7 @@ def test_a_full_disk_corrupts_no_line_and_counts_lost_events(tmp_path: Path) -> 
     assert len(written) > 5
 
 
-def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: Path) -> None:
+def test_next_event_starts_new_line_if_partial_line_cannot_be_removed(tmp_path: Path) -> None:
     """In a file that only allows appending, the partial line stays, and the next event starts a new line."""
     path = tmp_path / "v.jsonl"
     body = """
@@ -405,7 +405,7 @@ def test_a_partial_line_that_cannot_be_removed_stays_a_separate_line(tmp_path: P
         json.loads(piece)
 
 
-def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> None:
+def test_partial_line_of_another_process_is_terminated_before_next_event(tmp_path: Path) -> None:
     path = tmp_path / "v.jsonl"
     path.write_text('{"schema_version": 1, "ti')
     sink = violation_file_at(path, Counters())
@@ -417,7 +417,7 @@ def test_a_partial_line_of_another_process_is_ended_first(tmp_path: Path) -> Non
     assert json.loads(line)["partition"] == 1
 
 
-def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) -> None:
+def test_full_event_file_is_renamed_and_replaces_previous_one(tmp_path: Path) -> None:
     path, before = tmp_path / "v.jsonl", tmp_path / "v.jsonl.1"
     sink = violation_file_at(path, Counters(), max_file_bytes=2000)
     for n in range(100):
@@ -431,7 +431,7 @@ def test_a_full_file_is_renamed_and_replaces_the_previous_one(tmp_path: Path) ->
     assert sorted(file.name for file in tmp_path.iterdir()) == ["v.jsonl", "v.jsonl.1"]
 
 
-def test_only_one_of_several_writers_renames_and_no_event_is_lost(
+def test_concurrent_writers_rotate_event_file_without_losing_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test keeps all renamed files, which would otherwise replace each other, to count all events."""
@@ -465,7 +465,7 @@ def test_only_one_of_several_writers_renames_and_no_event_is_lost(
     assert not any(counters.violation_events_failed or counters.violation_events_dropped for counters in several)
 
 
-def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> None:
+def test_close_waits_at_most_five_seconds_for_hanging_disk(tmp_path: Path) -> None:
     """A pipe that nobody reads stands for the disk."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
@@ -483,13 +483,13 @@ def test_closing_waits_only_a_few_seconds_for_a_hanging_disk(tmp_path: Path) -> 
     os.close(reader)
 
 
-def test_a_pipe_without_a_reader_is_rejected_at_the_start_instead_of_waited_for(tmp_path: Path) -> None:
+def test_pipe_without_reader_is_rejected_at_start(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="No such device"):
         violation_file_at(tmp_path / "pipe", Counters())
 
 
-def test_a_lock_held_by_another_program_loses_events_after_a_second_and_is_logged(tmp_path: Path) -> None:
+def test_events_are_dropped_and_logged_while_another_process_locks_the_file(tmp_path: Path) -> None:
     counters = Counters()
     path = tmp_path / "v.jsonl"
     sink = violation_file_at(path, counters)

@@ -43,7 +43,7 @@ class AggregatedLines:
         return sum(times for _, _, times, _ in self.written)
 
 
-def test_the_first_line_is_written_at_once_and_repetitions_are_counted() -> None:
+def test_first_line_is_written_immediately_and_repetitions_are_counted() -> None:
     lines = AggregatedLines()
     for second in range(30):
         lines.note("a", second, records=2)
@@ -64,7 +64,7 @@ def test_lines_of_different_kinds_are_written_separately() -> None:
     assert [who for who, *_ in lines.written] == ["a", "b"]
 
 
-def test_a_line_after_a_quiet_interval_is_written_at_once() -> None:
+def test_line_after_quiet_interval_is_written_immediately() -> None:
     lines = AggregatedLines()
     lines.note("a", 0)
     lines.of.sweep(60)
@@ -82,7 +82,7 @@ def test_flush_writes_all_counted_lines() -> None:
     assert lines.written == [("a", "t", 1, 1)] * 2
 
 
-def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() -> None:
+def test_many_clients_cause_bounded_lines_and_all_occurrences_are_counted() -> None:
     lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0)
@@ -94,7 +94,7 @@ def test_endless_clients_cost_bounded_lines_and_none_is_left_out_of_the_count() 
     assert len(lines.written) <= MAX_KINDS + 3
 
 
-def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None:
+def test_topic_is_logged_despite_many_clients_of_another_topic() -> None:
     lines = AggregatedLines()
     for i in range(10_000):
         lines.note(f"client-{i}", 0, topic="attacked")
@@ -105,7 +105,7 @@ def test_an_honest_topic_has_its_line_among_endless_clients_of_another() -> None
     assert (MANY, "payments", 1, 7) in lines.written
 
 
-def test_a_minute_has_at_most_two_thousand_lines() -> None:
+def test_logs_at_most_two_thousand_lines_per_minute() -> None:
     lines = AggregatedLines()
     numbers = itertools.count()
     for second in range(60):
@@ -118,7 +118,7 @@ def test_a_minute_has_at_most_two_thousand_lines() -> None:
     assert lines.logged_count() == 30_000
 
 
-def test_a_long_unused_kind_is_replaced() -> None:
+def test_least_recently_used_line_kind_is_replaced() -> None:
     lines = AggregatedLines()
     for i in range(MAX_KINDS):
         lines.note(f"client-{i}", 0)
@@ -143,7 +143,7 @@ def test_aggregated_lines_use_bounded_memory_for_any_names() -> None:
     assert held < (MAX_KINDS + MAX_WIDE_KINDS) * 2500
 
 
-def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> None:
+def test_once_a_minute_returns_count_since_last_line() -> None:
     clock = Clock(0.0)
     once = OnceAMinute(clock)
 
@@ -153,7 +153,7 @@ def test_the_first_line_is_written_and_then_one_a_minute_with_the_count() -> Non
     assert once.due("a") == 5
 
 
-def test_too_many_kinds_become_one_and_quiet_kinds_are_replaced() -> None:
+def test_once_a_minute_merges_excess_kinds_and_replaces_unused_ones() -> None:
     clock = Clock(0.0)
     once = OnceAMinute(clock)
 

@@ -40,7 +40,7 @@ def without_varying_fields(lines: list[dict[str, object]]) -> list[dict[str, obj
     return lines
 
 
-def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
+def test_trace_covers_connection_from_open_to_close() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW)))
@@ -64,7 +64,7 @@ def test_a_connection_is_followed_from_its_opening_to_its_end() -> None:
     assert SECRET.decode() not in str(lines)
 
 
-def test_a_rejection_is_traced_with_the_clients_error() -> None:
+def test_rejection_is_traced_with_error_code_sent_to_client() -> None:
     with capture_logs() as lines:
         play = Playbook(**DEBUG)
         play.from_client(traced_request(PRODUCE, 7, good_and_bad_requests(NOW * 1000)))
@@ -88,7 +88,7 @@ def test_a_pause_is_traced_with_its_reason() -> None:
     }
 
 
-def test_only_the_configured_client_is_traced_from_its_first_line() -> None:
+def test_only_configured_client_is_traced_including_connection_opened() -> None:
     only_orders = {"SLUICEGATE__LOG__CLIENT_ID": "orders"}
     with capture_logs() as lines:
         for client in ("payments", "orders"):

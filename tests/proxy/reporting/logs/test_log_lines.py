@@ -47,7 +47,7 @@ def lines_of(body: str, log_format: str = "json") -> list[str]:
     return told.decode("utf-8").split("\n")[:-1]
 
 
-def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
+def test_full_disk_does_not_block_logging_and_lost_lines_are_counted() -> None:
     body = """
     with queued_logging(Log(format="json")):
         begin = time.monotonic()
@@ -64,7 +64,7 @@ def test_a_full_disk_blocks_no_caller_and_lost_lines_are_counted() -> None:
     assert told.decode().split() == ["True", "1000"]
 
 
-def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
+def test_unread_pipe_does_not_block_logging_or_shutdown() -> None:
     body = """
     with queued_logging(Log(format="json")):
         begin = time.monotonic()
@@ -84,7 +84,7 @@ def test_an_unread_pipe_blocks_no_caller_and_no_shutdown() -> None:
         process.communicate()
 
 
-def test_one_line_reports_the_lost_lines_when_the_pipe_is_read_again() -> None:
+def test_lost_lines_are_reported_once_pipe_is_read_again() -> None:
     reading, writing = os.pipe()
     writer = LogWriter(writing, json_line, lost_lines_fields, max_lines=50)
     for n in range(5000):
@@ -111,7 +111,7 @@ def test_closing_writes_the_queued_lines() -> None:
     assert [json.loads(line)["n"] for line in lines] == list(range(3000))
 
 
-def test_a_partial_line_is_removed_and_the_loss_reported(tmp_path: Path) -> None:
+def test_partial_log_line_is_removed_and_reported_as_lost(tmp_path: Path) -> None:
     """A limit on the file's size stands for the full disk: the first line that crosses it is written in part."""
     body = """
     import resource
@@ -138,7 +138,7 @@ def test_a_partial_line_is_removed_and_the_loss_reported(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
-def test_texts_of_clients_reach_a_terminal_as_text_only(log_format: str) -> None:
+def test_control_characters_of_clients_are_escaped_in_log_lines(log_format: str) -> None:
     lines = lines_of(
         r"""
         evil = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eabc\u2028\u2066def\r\nforged\u200f\ufeff\ud800"
@@ -156,7 +156,7 @@ def test_texts_of_clients_reach_a_terminal_as_text_only(log_format: str) -> None
     assert "x1b]0;owned" in lines[0] or "u001b]0;owned" in lines[0]
 
 
-def test_values_are_cut_with_their_true_length_and_nothing_breaks_a_line() -> None:
+def test_long_values_are_truncated_with_their_length_and_odd_values_are_logged() -> None:
     lines = lines_of(
         """
         class Unsayable:
@@ -175,7 +175,7 @@ def test_values_are_cut_with_their_true_length_and_nothing_breaks_a_line() -> No
     assert after["event"] == "after"
 
 
-def test_an_internal_error_is_logged_without_source_and_with_few_frames() -> None:
+def test_internal_error_is_logged_with_twelve_frames_and_no_source() -> None:
     (line,) = lines_of(
         """
         def deep(n):
@@ -194,7 +194,7 @@ def test_an_internal_error_is_logged_without_source_and_with_few_frames() -> Non
     assert "hunter2" not in line
 
 
-def test_output_of_libraries_and_the_interpreter_is_logged_once_a_minute() -> None:
+def test_errors_reported_by_interpreter_are_logged_once_a_minute() -> None:
     lines = lines_of(
         """
         import asyncio, threading
@@ -221,7 +221,7 @@ def test_output_of_libraries_and_the_interpreter_is_logged_once_a_minute() -> No
     ]
 
 
-def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> None:
+def test_line_that_cannot_be_rendered_is_counted_and_next_line_is_written() -> None:
     reading, writing = os.pipe()
 
     def render(line: dict[str, Any]) -> bytes:
@@ -241,7 +241,7 @@ def test_a_line_that_cannot_be_rendered_is_counted_and_the_next_is_written() -> 
     assert writer.dropped == 1
 
 
-def test_lines_of_several_processes_in_one_file_do_not_mix_when_the_disk_is_full(tmp_path: Path) -> None:
+def test_lines_of_several_processes_do_not_interleave_in_one_file_on_full_disk(tmp_path: Path) -> None:
     body = """
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))

@@ -17,7 +17,7 @@ def caught_error(text: str) -> Exception:
         return error
 
 
-def test_logins_with_giant_names_cost_small_lines() -> None:
+def test_login_failures_with_huge_names_are_logged_in_short_lines() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(200):
@@ -29,7 +29,7 @@ def test_logins_with_giant_names_cost_small_lines() -> None:
     assert "characters)" in lines[0]["principal"]
 
 
-def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
+def test_excess_distinct_reasons_are_merged_into_one_line() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(5000):
@@ -44,7 +44,7 @@ def test_endless_reasons_become_one_line_of_many_different_ones() -> None:
 
 
 @pytest.mark.internal_error
-def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
+def test_internal_error_is_logged_with_traceback_once_and_then_counted() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(50):
@@ -57,7 +57,7 @@ def test_a_fault_of_ours_has_a_traceback_once_and_a_count_afterwards() -> None:
     assert (lines[0]["client_address"], lines[0]["client_id"]) == ("10.0.0.1:5000", "billing")
 
 
-def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> None:
+def test_connection_limit_is_logged_once_a_minute_per_host() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for port in range(100):
@@ -69,7 +69,7 @@ def test_rejected_connections_name_the_limit_once_a_minute_for_each_host() -> No
     assert "10" in lines[0]["reason"]
 
 
-def test_connections_closed_by_a_limit_name_it() -> None:
+def test_log_names_limit_that_closed_the_connection() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(100):
@@ -82,7 +82,7 @@ def test_connections_closed_by_a_limit_name_it() -> None:
     assert {"client_address", "client_id", "listener", "reason"} <= lines[0].keys()
 
 
-def test_lines_of_an_ended_session_are_summarised_at_its_end() -> None:
+def test_repeated_upstream_failures_are_summarised_on_recovery() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for _ in range(3):
@@ -104,7 +104,7 @@ def test_lines_of_an_ended_session_are_summarised_at_its_end() -> None:
     assert "times" not in lines[-1], "the next outage is logged at once"
 
 
-def test_one_broker_that_responds_leaves_the_others_pending() -> None:
+def test_response_of_one_broker_flushes_only_its_lines() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for broker in ("broker 1", "broker 2") * 2:
@@ -118,7 +118,7 @@ def test_one_broker_that_responds_leaves_the_others_pending() -> None:
     ]
 
 
-def test_a_recovery_ends_the_wider_kind_too() -> None:
+def test_recovery_flushes_merged_line_kinds() -> None:
     log = SessionLog()
     with capture_logs() as lines:
         for i in range(1100):

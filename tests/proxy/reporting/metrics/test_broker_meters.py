@@ -30,7 +30,7 @@ SEEN: dict[tuple[str, str], dict[str, int]] = {
 
 
 @pytest.mark.parametrize("seen", SEEN, ids=" on ".join)
-def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
+def test_broker_meters_equal_those_of_kafka(seen: tuple[str, str]) -> None:
     case = next(each for each in CASES if (each.name, each.kind) == seen)
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))
     topics = [topic_data(f"t-{kind}", *partitions) for kind, partitions in case.topics(NOW)]
@@ -46,7 +46,7 @@ def test_the_proxy_counts_as_a_broker_does(seen: tuple[str, str]) -> None:
     assert {**counters.broker_invalid, **failed} == SEEN[seen]
 
 
-def test_records_without_keys_count_in_a_batch_with_bad_timestamps() -> None:
+def test_null_keys_are_counted_in_batch_with_bad_timestamps() -> None:
     """Kafka 4.3.1 counts 2 records without a key for the case `keys: null key and bad time` on a compacted topic."""
     case = next(e for e in CASES if (e.name, e.kind) == ("keys: null key and bad time, none", "compacted"))
     play = Playbook(SLUICEGATE__TOPICS=yaml.safe_dump(proxy_settings()["topics"]))

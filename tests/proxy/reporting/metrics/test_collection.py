@@ -24,7 +24,7 @@ def metrics_collector_of(snapshot: Snapshot) -> MetricsCollector:
     return MetricsCollector(lambda: metrics_of(snapshot))
 
 
-def test_workers_counters_are_added_up() -> None:
+def test_total_sums_counters_of_workers() -> None:
     one = Counters(
         produce_requests=3,
         accepted_records=10,
@@ -43,12 +43,12 @@ def test_workers_counters_are_added_up() -> None:
     assert (one.produce_requests, one.batch_counts[REJECTED]["t", "INVALID_TIMESTAMP"]) == (3, 2)
 
 
-def test_no_ready_process_is_not_ready() -> None:
+def test_total_is_not_ready_if_no_worker_is_ready() -> None:
     assert not total_of([Counters(), Counters()]).ready
     assert not total_of([]).ready
 
 
-def test_a_scrape_shows_the_counters() -> None:
+def test_scrape_contains_counter_values() -> None:
     counters = Counters(
         produce_requests=7,
         unchecked_partitions=2,
@@ -70,7 +70,7 @@ def test_a_scrape_shows_the_counters() -> None:
         assert line in text.splitlines()
 
 
-def test_an_openmetrics_reader_takes_every_family() -> None:
+def test_openmetrics_output_is_parsed_with_all_families() -> None:
     counters = Counters(
         connections_opened=3,
         connections_closed=1,
@@ -121,7 +121,7 @@ def no_snapshot_value(_snapshot: Snapshot) -> float:
         (counter("none", "None.", "Always.", no_snapshot_value, ("topic",)), {}, {}),
     ],
 )
-def test_both_formats_have_every_label_and_value(
+def test_text_and_openmetrics_formats_contain_every_label_and_value(
     family: Family, reading: Reading, samples: dict[tuple[str, ...], float]
 ) -> None:
     collector = MetricsCollector(lambda: [family_with_values(family, reading)])
@@ -135,7 +135,7 @@ def test_both_formats_have_every_label_and_value(
         assert {(sample.name, *sample.labels.values()): sample.value for sample in parsed.samples} == samples
 
 
-def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series() -> None:
+def test_histogram_has_one_cumulative_bucket_per_bound() -> None:
     taken = LabelledDurations()
     for seconds in (0.001, 0.3, 40.0):
         taken.add("Produce", seconds)
@@ -152,7 +152,7 @@ def test_a_histogram_has_a_cumulative_bucket_for_each_bound_and_no_other_series(
     assert others == {("wait_seconds_count", "Produce"): 3, ("wait_seconds_sum", "Produce"): 40.301}
 
 
-def test_the_owners_of_topics_with_series_are_shown() -> None:
+def test_topic_owner_info_lists_owners_of_topics_with_series() -> None:
     text = "topics: [{match: orders.*, owner: {team: a, contact: '#a'}}, {match: big, owner: {team: b}}, {match: none}]"
     rulebook = rulebook_of(load_text(SMALLEST + text).config)
     topics = ("orders.eu", "big", "none", "other")
@@ -171,7 +171,7 @@ def test_the_owners_of_topics_with_series_are_shown() -> None:
     assert owners_of(labels.counted(), rulebook_of(load_text(SMALLEST).config)) == {}
 
 
-def test_the_owners_of_clients_with_series_are_shown() -> None:
+def test_client_owner_info_lists_owners_of_clients_with_series() -> None:
     text = """client_owners:
   - {principal: "User:*", owner: {team: a, contact: "#a"}}
   - {client_id: "b-*", owner: {team: b}}

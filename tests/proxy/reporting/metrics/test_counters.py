@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Histogram
 from sluicegate.proxy.reporting.metrics.counters import BOUNDS, Durations, LabelledDurations
 
 
-def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:
+def test_histogram_equals_that_of_prometheus_client() -> None:
     durations = Durations()
     theirs = Histogram("t", "t", buckets=BOUNDS, registry=(registry := CollectorRegistry()))
     times = [*BOUNDS, 0.0, 11.0, *(random.Random(7).expovariate(20) for _ in range(500))]
@@ -23,7 +23,7 @@ def test_the_same_times_make_the_same_histogram_as_prometheus_own() -> None:
     assert abs(durations.seconds - sum(times)) < 1e-9
 
 
-def test_a_sample_for_sixteen_counts_as_sixteen_equal_ones() -> None:
+def test_durations_add_counts_sample_sixteen_times() -> None:
     once, each = Durations(), Durations()
 
     once.add(0.003, 16)

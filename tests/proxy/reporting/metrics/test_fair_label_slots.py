@@ -28,7 +28,7 @@ def test_label_slots_are_bounded_and_shared_fairly(named: list[tuple[str, int]])
         assert kept[holder] >= min(len(names), _MOST // len(wanted))
 
 
-def test_the_least_worthy_old_name_of_the_largest_owner_is_replaced() -> None:
+def test_replaces_oldest_least_valuable_name_of_largest_holder() -> None:
     worth = {"old and dear": 9, "old": 1, "newer": 2}
     replaced: list[str] = []
     places: FairLabelSlots[str] = FairLabelSlots(3, replaced.append, lambda name: worth.get(name, 9))

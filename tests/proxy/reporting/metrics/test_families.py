@@ -92,7 +92,7 @@ def test_metric_names_follow_prometheus_conventions(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=family_name)
-def test_a_metric_has_a_help_text_its_use_and_bounded_labels(family: Family) -> None:
+def test_metric_has_help_text_advice_and_bounded_labels(family: Family) -> None:
     assert re.fullmatch(r"[A-Z1].*[.)]", family.text)
     assert re.fullmatch(r".*[.)]", family.advice)
     assert "\n" not in family.text + family.advice
@@ -165,12 +165,12 @@ def test_batch_events_are_counted_copied_and_bounded(family: Family) -> None:
         (BatchEvent.FIXED, ("topic", "client_id")),
     ],
 )
-def test_a_label_that_the_event_lacks_is_an_error(event: BatchEvent, labels: tuple[str, ...]) -> None:
+def test_rejects_label_that_batch_event_lacks(event: BatchEvent, labels: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=rf"sluicegate_x: labels .*, but batches {event.name} have \('topic'"):
         batch_counter("sluicegate_x", "X.", "X.", event, labels=labels)
 
 
-def test_a_counter_without_labels_is_shown_before_anything_happens() -> None:
+def test_counter_without_labels_is_exposed_with_initial_value_zero() -> None:
     family = batch_counter("sluicegate_x", "X.", "X.", BatchEvent.REJECTED, labels=())
     assert family.read is not None
 
@@ -187,7 +187,7 @@ def test_every_gauge_is_exposed(name: str) -> None:
     assert _scraped(Snapshot(Counters(), 0, gauges=gauges)) != before
 
 
-def test_the_page_matches_the_declarations() -> None:
+def test_metrics_page_matches_declared_families() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == page(), (
         "regenerate the page: .venv/bin/python -m sluicegate.proxy.reporting.metrics.reference > docs/metrics.md"
     )

@@ -169,7 +169,7 @@ KNOWN: dict[str, Known] = {
 
 
 @pytest.mark.parametrize("family", [each for each in FAMILIES if each.name.endswith(UNITS)], ids=lambda each: each.name)
-async def test_a_value_is_in_the_unit_of_its_metrics_name(family: Family, tmp_path: Path) -> None:
+async def test_metric_value_is_in_the_unit_of_its_name(family: Family, tmp_path: Path) -> None:
     assert family.name in KNOWN, f"{family.name} is new: add a value for it to KNOWN in this file"
 
     value, least, most = await KNOWN[family.name](family.name, tmp_path)
@@ -177,7 +177,7 @@ async def test_a_value_is_in_the_unit_of_its_metrics_name(family: Family, tmp_pa
     assert least <= value <= most, f"{family.name} is {value}, expected {least} to {most}: check the unit"
 
 
-def test_no_label_that_clients_choose_has_more_values_than_its_bound() -> None:
+def test_client_chosen_labels_have_bounded_number_of_values() -> None:
     """Each client has topics of its own, with good batches and bad ones.
 
     The first half of the clients has one address, and takes all labels. Each later client has an address of its own, so

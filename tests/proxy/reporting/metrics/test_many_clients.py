@@ -50,7 +50,7 @@ def counted_series(play: Playbook) -> set[str]:
     return {line.rpartition(" ")[0] for line in lines if not line.startswith("#")}
 
 
-def test_series_and_lines_do_not_grow_with_violating_clients() -> None:
+def test_metric_series_and_log_lines_do_not_grow_with_violating_clients() -> None:
     play = Playbook(**SETTINGS)
     policy_of = play.parts.rules.rulebook.policy_of
     grown: list[set[str]] = []

@@ -27,7 +27,7 @@ def no_topic_known(_: str) -> bool:
     return False
 
 
-def test_names_known_from_clients_only_count_as_other() -> None:
+def test_topic_names_known_only_from_clients_are_counted_as_other() -> None:
     counters = Counters()
     labels = TopicLabels(counters, {"payments"}.__contains__, ["configured"])
 
@@ -70,7 +70,7 @@ def test_a_topic_known_from_a_broker_gets_a_label() -> None:
     assert counters.batch_counts[FUTURE] == {OTHER: 1, "orders": 1}
 
 
-def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> None:
+def test_least_recently_counted_topic_loses_its_label_and_totals_never_decrease() -> None:
     counters = Counters()
     labels = TopicLabels(counters, every_topic_known, [], max_topics=2)
     sums = []
@@ -99,7 +99,7 @@ def test_the_topic_counted_longest_ago_gives_up_its_label_and_no_sum_falls() -> 
     }
 
 
-def test_there_are_never_more_labels_than_500() -> None:
+def test_topic_labels_are_limited_to_500() -> None:
     counters = Counters()
     labels = TopicLabels(counters, every_topic_known, [])
     for i in range(5000):
@@ -110,7 +110,7 @@ def test_there_are_never_more_labels_than_500() -> None:
     assert ("topic-4999", "X") in counters.batch_counts[REJECTED]
 
 
-def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> None:
+def test_client_with_many_topics_does_not_displace_labels_of_other_clients() -> None:
     counters = Counters()
     labels = TopicLabels(counters, every_topic_known, [])
     sums = []
@@ -127,7 +127,7 @@ def test_a_client_with_twenty_thousand_topics_takes_no_place_of_another() -> Non
     assert counters.batch_counts[REJECTED].total() == 20_200
 
 
-def test_every_client_gets_its_share_when_all_have_many() -> None:
+def test_topic_labels_are_shared_equally_by_clients_with_many_topics() -> None:
     counters = Counters()
     labels = TopicLabels(counters, every_topic_known, [])
     for i in range(3000):
@@ -138,7 +138,7 @@ def test_every_client_gets_its_share_when_all_have_many() -> None:
     assert set(placed.values()) == {MAX_TOPICS // 5}
 
 
-def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
+def test_topic_first_counted_for_flooding_client_keeps_label_for_its_producer() -> None:
     counters = Counters()
     labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "payments", "10.0.0.1", "X", 1)
@@ -151,7 +151,7 @@ def test_a_topic_that_a_flood_used_first_belongs_to_its_producer() -> None:
     assert counters.batch_counts[REJECTED]["payments", "X"] == 2
 
 
-def test_a_copy_for_another_thread_shares_no_counter() -> None:
+def test_copied_counters_are_independent() -> None:
     counters = Counters(produce_requests=3)
     labels = TopicLabels(counters, every_topic_known, [])
     labels.count(BatchEvent.REJECTED, "t", "c", "X", 1)
@@ -161,7 +161,7 @@ def test_a_copy_for_another_thread_shares_no_counter() -> None:
     assert (copy.produce_requests, copy.batch_counts[REJECTED]) == (3, {("t", "X"): 1})
 
 
-def test_workers_share_the_labels_and_their_sums_add_up() -> None:
+def test_topic_label_limit_is_divided_among_workers() -> None:
     several = [Counters() for _ in range(4)]
     for number, counters in enumerate(several):
         labels = TopicLabels(counters, every_topic_known, [], topics_of_one(4))
@@ -191,7 +191,7 @@ def test_counts_of_ended_workers_are_bounded() -> None:
     assert with_few_topics(few) is few
 
 
-def test_topics_of_the_configuration_exclude_patterns() -> None:
+def test_exact_names_exclude_topic_patterns() -> None:
     topics = [{"match": match} for match in ("payments", "orders.*", "/a|b/", "lo?s", "[ab]", "with.dots")]
     data = {"upstream": {"bootstrap": ["b:1"]}, "listen": {"bootstrap": "127.0.0.1:2"}, "topics": topics}
 

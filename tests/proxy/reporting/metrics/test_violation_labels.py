@@ -22,7 +22,7 @@ from sluicegate.validation.validated_request import ValidationBasis
 from sluicegate.validation.verdict import BadRecord, Finding, Reason
 
 
-def test_the_first_clients_have_names_and_all_others_count_together() -> None:
+def test_clients_beyond_limit_are_counted_as_other() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock(), max_clients=2)
 
@@ -40,7 +40,7 @@ def test_a_client_without_an_id_has_its_own_label() -> None:
     assert counters.violations == {("orders", "null_key", "observe", "accepted", NO_CLIENT_ID): 1}
 
 
-def test_violations_beyond_the_bound_are_counted_without_topic_and_client() -> None:
+def test_violations_beyond_limit_are_counted_without_topic_and_client() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock(), max_kinds=10)
 
@@ -52,7 +52,7 @@ def test_violations_beyond_the_bound_are_counted_without_topic_and_client() -> N
     assert counters.violations[OTHER, "crc", "reject", "rejected", OTHER] > 900
 
 
-def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
+def test_flood_of_topics_and_client_ids_does_not_displace_series_of_other_clients() -> None:
     counters = Counters()
     labels = ViolationLabels(counters, Lock())
     totals = []
@@ -68,7 +68,7 @@ def test_a_flood_of_topics_and_client_ids_leaves_the_series_of_others() -> None:
     assert len({client for *_, client in counters.violations}) <= MAX_CLIENTS + 1
 
 
-def test_an_operators_rules_are_named_and_a_brokers_reasons_are_words_for_queries() -> None:
+def test_violation_label_is_rule_name_or_reason_code() -> None:
     rule = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, rules=(("has-key", 2), ("is-json", 1)))
     time = Finding(ErrorCode.INVALID_TIMESTAMP, Reason.TIMESTAMP_IN_FUTURE)
 
@@ -81,7 +81,7 @@ BAD = BadRecord(3, 5, Reason.RULE_VIOLATED, TEXT, rules=("keyed", "tenant"))
 BROKEN = Finding(ErrorCode.INVALID_RECORD, Reason.RULE_VIOLATED, "m", (BAD,), 1, 9, rules=(("keyed", 1), ("tenant", 1)))
 
 
-def test_every_violated_rule_of_a_batch_counts() -> None:
+def test_every_violated_rule_of_a_batch_is_counted() -> None:
     counters = Counters()
     labels = RuleLabels(counters)
     for mode in ("rejected", "rejected", "accepted"):
@@ -96,7 +96,7 @@ def test_every_violated_rule_of_a_batch_counts() -> None:
     assert counters.rule_records == counters.rule_batches
 
 
-def test_rules_without_a_label_count_together() -> None:
+def test_rules_beyond_limit_are_counted_as_other() -> None:
     counters = Counters()
     labels = RuleLabels(counters, max_rules=2)
     for number in range(10):

@@ -53,12 +53,12 @@ def name_from_claim(claim: str, claims: object) -> str | None:
         ),  # Java writes 1.0E30, so the principal is unknown, and the fallback does not apply
     ],
 )
-def test_the_name_is_the_one_that_strimzi_extracts(claim: str, claims: object, expected: str | None) -> None:
+def test_extracts_the_same_user_name_as_strimzi(claim: str, claims: object, expected: str | None) -> None:
     assert name_from_claim(claim, claims) == expected
 
 
 @pytest.mark.parametrize("claim", ["[user].[id]", "['a'", "[*]", "['a']..['b']", "['a','b']", "['a']" * 40, "['a']x"])
-def test_a_path_that_may_lead_to_several_claims_or_none_is_an_error(claim: str) -> None:
+def test_rejects_claim_path_that_does_not_select_exactly_one_claim(claim: str) -> None:
     (problem,) = problems_of_text(
         SMALLEST.replace("listen: {", f"listen: {{oauth.username.claim: {json.dumps(claim)}, ")
     )

@@ -43,7 +43,7 @@ def test_characters_that_could_forge_a_line_or_reorder_text_are_escaped(text: st
 
 
 @pytest.mark.parametrize(("said", "end"), [("x" * 500_000, "… (500000 characters)"), (b"x" * 2000, "… (2000 bytes)")])
-def test_long_text_is_cut_with_a_mark(said: str | bytes, end: str) -> None:
+def test_long_text_is_truncated_with_its_original_length(said: str | bytes, end: str) -> None:
     shown = client_text(said)
 
     assert len(shown) == MAX_CHARACTERS
@@ -52,7 +52,7 @@ def test_long_text_is_cut_with_a_mark(said: str | bytes, end: str) -> None:
 
 
 @given(st.text(st.characters(), max_size=600) | st.binary(max_size=2000))
-def test_any_client_text_is_encodable_and_short(said: str | bytes) -> None:
+def test_client_text_is_always_encodable_short_and_on_one_line(said: str | bytes) -> None:
     shown = client_text(said)
 
     assert len(shown) <= MAX_CHARACTERS
@@ -60,7 +60,7 @@ def test_any_client_text_is_encodable_and_short(said: str | bytes) -> None:
     assert len(shown.splitlines()) <= 1
 
 
-def test_a_long_text_costs_no_more_than_what_is_shown_of_it() -> None:
+def test_cpu_time_for_long_text_depends_only_on_the_shown_part() -> None:
     assert cpu_seconds_of_call(lambda: client_text(LONG)) < 100 * cpu_seconds_of_call(lambda: client_text(LONG[:1024]))
 
 

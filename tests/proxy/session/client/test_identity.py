@@ -48,7 +48,7 @@ class SaslExchange:
 
 
 @pytest.mark.parametrize("version", SASL_AUTHENTICATE_REQUEST.versions)
-def test_a_plain_login_is_complete_with_the_first_response(version: int) -> None:
+def test_plain_login_completes_with_the_first_response(version: int) -> None:
     exchange = SaslExchange("PLAIN")
     login = exchange.send(PLAIN_ALICE, version)
     assert exchange.principal_and_login == (None, False)
@@ -59,7 +59,7 @@ def test_a_plain_login_is_complete_with_the_first_response(version: int) -> None
     assert exchange.tracker.has_begun
 
 
-def test_scram_is_complete_with_the_servers_signature_only() -> None:
+def test_scram_login_completes_only_with_the_server_signature() -> None:
     exchange = SaslExchange("SCRAM-SHA-256")
     exchange.respond(exchange.send(SCRAM_FIRST), SERVER_FIRST)
     assert exchange.principal_and_login == (None, False)
@@ -85,7 +85,7 @@ BEARER_ETL = b"n,,\x01auth=Bearer a.eyJzdWIiOiJldGwifQ.c\x01\x01"
 CHALLENGE = b'{"status":"invalid_token"}'
 
 
-def test_after_a_rejected_token_the_next_one_names_the_client_without_another_handshake() -> None:
+def test_token_after_a_rejected_one_sets_the_principal_without_a_new_handshake() -> None:
     exchange = SaslExchange("OAUTHBEARER")
     exchange.respond(exchange.send(BEARER_MIRROR), CHALLENGE)
 
@@ -94,7 +94,7 @@ def test_after_a_rejected_token_the_next_one_names_the_client_without_another_ha
     assert exchange.principal_and_login == ("User:etl", True)
 
 
-def test_pipelined_logins_are_matched_with_their_own_responses() -> None:
+def test_pipelined_logins_are_matched_to_their_own_responses() -> None:
     exchange = SaslExchange("OAUTHBEARER")
     rejected, accepted = exchange.send(BEARER_MIRROR), exchange.send(BEARER_ETL)
 
@@ -112,7 +112,7 @@ def test_pipelined_logins_are_matched_with_their_own_responses() -> None:
         ("SCRAM-SHA-256", b"n,,n=mirror,r=x", [(SCRAM_FIRST, SERVER_FIRST), (SCRAM_FINAL, SERVER_FINAL)], "User:alice"),
     ],
 )
-def test_a_rejected_name_is_not_used_for_the_next_login(
+def test_user_name_of_a_rejected_login_is_not_used_for_the_next_login(
     mechanism: str, rejected: bytes, tokens: list[tuple[bytes, bytes]], principal: str
 ) -> None:
     exchange = SaslExchange(mechanism)
@@ -124,7 +124,7 @@ def test_a_rejected_name_is_not_used_for_the_next_login(
     assert exchange.principal_and_login == (principal, True)
 
 
-def test_an_unnamed_login_replaces_the_previous_principal() -> None:
+def test_login_without_a_user_name_replaces_the_previous_principal() -> None:
     exchange = SaslExchange("PLAIN")
     exchange.respond(exchange.send(PLAIN_BOB), b"")
     exchange.handshake("OAUTHBEARER")
@@ -139,7 +139,7 @@ def test_an_unnamed_login_replaces_the_previous_principal() -> None:
     ("mechanism", "token"),
     [("GSSAPI", b"\x60\x82"), ("AWS_MSK_IAM", b"{}"), ("OAUTHBEARER", b"n,,\x01auth=Bearer opaque\x01\x01")],
 )
-def test_an_unnamed_login_replaces_the_certificates_principal(mechanism: str, token: bytes) -> None:
+def test_login_without_a_user_name_replaces_the_certificate_principal(mechanism: str, token: bytes) -> None:
     """A broker with SASL_SSL and client certificates authorizes the login's principal, not the certificate's."""
     exchange = SaslExchange(mechanism, principal="User:CN=etl")
 
@@ -163,7 +163,7 @@ def test_an_unnamed_login_replaces_the_certificates_principal(mechanism: str, to
         ),
     ],
 )
-def test_an_undeclared_principal_is_shown_and_used_by_no_policy(
+def test_undeclared_principal_is_shown_as_unverified_and_ignored_by_policies(
     mechanism: str, messages: list[tuple[bytes, bytes]], shown: str, doubt: UnverifiedReason
 ) -> None:
     exchange = SaslExchange(mechanism, sources=UNDECLARED)
@@ -188,7 +188,7 @@ def test_a_verified_login_replaces_an_unverified_one() -> None:
     assert not exchange.identity.for_rules().is_unverified
 
 
-def test_a_rejected_login_is_reported_with_its_name_and_gives_no_principal() -> None:
+def test_rejected_login_is_reported_with_user_name_and_sets_no_principal() -> None:
     exchange = SaslExchange("PLAIN")
 
     failure = exchange.respond(exchange.send(PLAIN_ALICE), b"", error=58)
@@ -197,7 +197,7 @@ def test_a_rejected_login_is_reported_with_its_name_and_gives_no_principal() -> 
     assert exchange.principal_and_login == (None, False)
 
 
-def test_a_pipelined_login_is_not_confirmed_by_the_response_to_an_earlier_one() -> None:
+def test_response_to_an_earlier_login_does_not_confirm_a_pipelined_login() -> None:
     exchange = SaslExchange("PLAIN")
     good = exchange.send(PLAIN_BOB)
     exchange.send(PLAIN_ALICE)
@@ -221,7 +221,7 @@ def test_a_client_keeps_its_principal_until_a_reauthentication_is_accepted() -> 
     assert exchange.principal_and_login == ("User:alice", True)
 
 
-def test_raw_tokens_give_no_principal_before_their_response() -> None:
+def test_raw_sasl_token_sets_the_principal_only_after_its_response() -> None:
     exchange = SaslExchange("PLAIN", version=0)
     assert exchange.tracker.stage is SaslStage.RAW_TOKENS
     login = exchange.tracker.on_token(PLAIN_ALICE)
@@ -234,7 +234,7 @@ def test_raw_tokens_give_no_principal_before_their_response() -> None:
     assert exchange.principal_and_login == ("User:alice", True)
 
 
-def test_a_raw_scram_login_is_known_after_the_last_response() -> None:
+def test_raw_scram_login_sets_the_principal_after_the_last_response() -> None:
     exchange = SaslExchange("SCRAM-SHA-256", version=0)
     exchange.tracker.on_token_accepted(exchange.tracker.on_token(SCRAM_FIRST), SERVER_FIRST)
     assert exchange.principal_and_login == (None, False)

@@ -62,7 +62,7 @@ def bearer_message(token: bytes) -> bytes:
         (None, b"\0alice\0secret", None),
     ],
 )
-def test_the_first_token_of_a_login_gives_its_principal(
+def test_principal_is_read_from_the_first_token_of_a_login(
     mechanism: str | None, token: bytes, principal: str | None
 ) -> None:
     claimed = principal_in(mechanism, token, DECLARED)
@@ -94,7 +94,7 @@ def test_the_first_token_of_a_login_gives_its_principal(
         ("SCRAM-SHA-512", b"n,,n=ab12,r=nonce,tokenauth=true", (), "User:ab12", UnverifiedReason.DELEGATION_TOKEN),
     ],
 )
-def test_a_name_that_need_not_be_the_principal_is_unverified(
+def test_name_that_may_differ_from_the_principal_is_unverified(
     mechanism: str, token: bytes, declared: frozenset[str], principal: str, doubt: UnverifiedReason
 ) -> None:
     sources = PrincipalSources(frozenset(declared), KafkaClaim("sub"))
@@ -102,7 +102,7 @@ def test_a_name_that_need_not_be_the_principal_is_unverified(
     assert principal_in(mechanism, token, sources) == (f"{principal} (unverified)", doubt)
 
 
-def test_a_scram_message_that_is_too_long_to_be_read_whole_names_no_user() -> None:
+def test_scram_message_too_long_to_read_gives_no_user_name() -> None:
     """Regression: the extension of a delegation token after 8 KiB was not seen, and the token's id was a user name."""
     token = b"n,,n=ab12,r=" + b"x" * 9000 + b",tokenauth=true"
 
@@ -116,7 +116,7 @@ def test_a_scram_message_that_is_too_long_to_be_read_whole_names_no_user() -> No
         ("User:CN=e\ntl", (r"User:CN=e\x0atl (unverified)", UnverifiedReason.ALTERED_NAME)),
     ],
 )
-def test_a_certificates_principal_is_verified_if_it_can_be_shown(principal: str, claimed: object) -> None:
+def test_certificate_principal_is_verified_only_if_fully_printable(principal: str, claimed: object) -> None:
     assert principal_of_certificate(principal) == claimed
 
 
@@ -130,7 +130,7 @@ def test_a_certificates_principal_is_verified_if_it_can_be_shown(principal: str,
         ("scope", UNNAMED),  # Kafka accepts only strings
     ],
 )
-def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None, claimed: object) -> None:
+def test_token_principal_is_the_claim_that_brokers_use(claim: str | None, claimed: object) -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "svc", "preferred_username": "etl", "scope": ["a"]}')
 
     names = None if claim is None else KafkaClaim(claim)
@@ -139,7 +139,7 @@ def test_a_tokens_principal_is_the_claim_that_the_brokers_use(claim: str | None,
     )
 
 
-def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:
+def test_truncated_name_still_ends_with_unverified_mark() -> None:
     claims = base64.urlsafe_b64encode(b'{"sub": "' + b"a" * 5000 + b'"}')
 
     claimed = principal_in("OAUTHBEARER", bearer_message(b"a." + claims + b".c"), PrincipalSources())
@@ -149,7 +149,7 @@ def test_however_long_a_name_is_it_is_shown_as_unverified() -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "token"), [("PLAIN", b"\0%s\0pw"), ("SCRAM-SHA-256", b"n,,n=%s,r=nonce")])
-def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
+def test_long_name_is_truncated_and_unverified(mechanism: str, token: bytes) -> None:
     """Another name with the same beginning would look the same, so it is not verified."""
     claimed = principal_in(mechanism, token % (b"a" * 5000), DECLARED)
 
@@ -171,7 +171,7 @@ def test_a_long_name_is_cut(mechanism: str, token: bytes) -> None:
         b"\x01" * 500_000,
     ],
 )
-def test_a_giant_token_costs_no_more_than_a_few_copies(mechanism: str, token: bytes) -> None:
+def test_parsing_a_giant_token_takes_no_more_cpu_time_than_a_few_copies(mechanism: str, token: bytes) -> None:
     copies = cpu_seconds_of_call(lambda: [token.replace(b"q", b"r") for _ in range(20)])
 
     assert cpu_seconds_of_call(lambda: principal_in(mechanism, token, DECLARED)) < copies + 0.001

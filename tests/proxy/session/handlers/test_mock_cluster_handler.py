@@ -45,7 +45,7 @@ def versions_response(version: int, error: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-def test_a_change_of_topics_is_rejected_with_advice(name: str, version: int) -> None:
+def test_topic_changes_are_rejected_with_advice(name: str, version: int) -> None:
     play = mock_cluster()
 
     play.from_client(frame_of(name, version, REQUESTS[name]("orders")))
@@ -54,7 +54,7 @@ def test_a_change_of_topics_is_rejected_with_advice(name: str, version: int) -> 
     assert set(filter(None, codes_in(response_in(play, name, version)))) == {UNSUPPORTED_VERSION}
 
 
-def test_the_advice_is_in_the_error_message() -> None:
+def test_error_message_of_a_rejected_request_contains_the_advice() -> None:
     play = mock_cluster()
 
     play.from_client(frame_of("CreateTopics", 7, REQUESTS["CreateTopics"]("orders")))
@@ -64,7 +64,7 @@ def test_the_advice_is_in_the_error_message() -> None:
 
 
 @pytest.mark.parametrize("version", range(APIS[32].max_version + 1))
-def test_describing_settings_is_rejected_with_advice(version: int) -> None:
+def test_describe_configs_is_rejected_with_advice(version: int) -> None:
     play = mock_cluster()
     asked = [
         {"resource_type": kind, "resource_name": name, "configuration_keys": None}
@@ -85,7 +85,7 @@ def test_describing_settings_is_rejected_with_advice(version: int) -> None:
 
 
 @pytest.mark.parametrize("key", [68, 76])
-def test_a_heartbeat_of_a_new_kind_of_group_is_rejected(key: int) -> None:
+def test_consumer_and_share_group_heartbeats_are_rejected(key: int) -> None:
     """Java's would end the process of the mock cluster. Clients read the response in test_sandbox_clients.py."""
     play, other = mock_cluster(), Playbook()
     frame = sized_request(key, 1, b"", correlation_id=7)
@@ -100,7 +100,7 @@ def test_a_heartbeat_of_a_new_kind_of_group_is_rejected(key: int) -> None:
     assert other.broker.sent == frame
 
 
-def test_a_transaction_is_forwarded() -> None:
+def test_add_partitions_to_txn_is_forwarded_to_the_mock_cluster() -> None:
     play = mock_cluster()
     frame = frame_of("AddPartitionsToTxn", 1, REQUESTS["AddPartitionsToTxn"]("orders"))
 
@@ -109,7 +109,7 @@ def test_a_transaction_is_forwarded() -> None:
     assert play.broker.sent == frame
 
 
-def test_clients_see_the_rejected_apis_in_api_versions() -> None:
+def test_api_versions_response_lists_the_rejected_apis() -> None:
     play = mock_cluster()
     play.from_client(sized_request(18, 2, b"", correlation_id=7))
 
@@ -122,7 +122,7 @@ def test_clients_see_the_rejected_apis_in_api_versions() -> None:
     assert (listed[0], listed[1]) == (10, APIS[1].max_version)
 
 
-def test_clients_see_only_the_versions_of_the_mock_cluster_that_work() -> None:
+def test_api_versions_response_lists_only_working_versions_of_the_mock_cluster() -> None:
     play = mock_cluster()
     play.from_client(sized_request(18, 2, b"", correlation_id=7))
 
@@ -133,7 +133,7 @@ def test_clients_see_only_the_versions_of_the_mock_cluster_that_work() -> None:
     assert (listed[3], listed[9], listed[11], listed[22]) == (8, 1, 5, 4)
 
 
-def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
+def test_unsupported_version_error_for_api_versions_is_forwarded_unchanged() -> None:
     plays = mock_cluster(), Playbook()
     for play in plays:
         play.from_client(sized_request(18, 3, b"\x02a\x02b\0", correlation_id=7))
@@ -143,7 +143,7 @@ def test_a_rejected_version_of_api_versions_stays_as_it_is() -> None:
     assert with_advice.client.sent == without.client.sent != b""
 
 
-def test_the_names_of_the_rejected_apis_are_guarded() -> None:
+def test_each_rejected_topic_change_api_has_a_guard_test() -> None:
     assert {api.name for api in CHANGES} <= set(REQUESTS)
     assert len(CHANGES) == 6
     assert all(KEYS[api.name] == api.key for api in REJECTED_APIS)
@@ -151,7 +151,7 @@ def test_the_names_of_the_rejected_apis_are_guarded() -> None:
 
 @pytest.mark.parametrize("version", range(1, 14))
 @pytest.mark.parametrize("node_ids", [[1], [7, 3], []])
-def test_the_first_broker_is_the_controller(node_ids: list[int], version: int) -> None:
+def test_metadata_response_names_the_first_broker_as_controller(node_ids: list[int], version: int) -> None:
     """The mock cluster names node 0, which no client can find."""
     brokers = [{"node_id": node_id, "host": "h", "port": 9, "rack": "r" * node_id} for node_id in node_ids]
     value = {"brokers": brokers, "cluster_id": "c", "controller_id": 0, "topics": [], "error_code": 0}

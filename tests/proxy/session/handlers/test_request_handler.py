@@ -28,12 +28,12 @@ TOKENS = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_raw_sasl_tokens_are_not_taken_for_requests(name: str) -> None:
+def test_raw_sasl_tokens_are_not_mistaken_for_requests(name: str) -> None:
     assert not may_be_request(len(TOKENS[name]), TOKENS[name][:8])
 
 
 @pytest.mark.parametrize(("key", "version"), [(0, 9), (3, 12), (18, 4), (0, 14), (200, 0)])
-def test_known_and_unknown_requests_are_recognized(key: int, version: int) -> None:
+def test_headers_of_known_and_unknown_apis_are_recognized_as_requests(key: int, version: int) -> None:
     assert may_be_request(50, struct.pack(">hhi", key, version, 1))
 
 
@@ -50,7 +50,7 @@ def pass_frame(side: RequestHandler, frame: bytes) -> None:
         side.on_frame(bytearray(frame))
 
 
-def test_no_connection_keeps_a_giant_header() -> None:
+def test_connections_do_not_retain_giant_request_headers() -> None:
     tags = b"\x01\x00" + b"\xe0\xd4\x03" + bytes(60_000)
     frame = struct.pack(">hhih", 0, 9, 1, 30_000) + b"c" * 30_000 + tags
     sides = [handler_and_identity() for _ in range(50)]
@@ -65,7 +65,7 @@ def test_no_connection_keeps_a_giant_header() -> None:
     assert {len(identity.client_id or "") for _, identity in sides} == {MAX_CHARACTERS}
 
 
-def test_each_request_gives_its_client_id() -> None:
+def test_client_id_is_updated_by_each_request() -> None:
     side, identity = handler_and_identity()
     for client_id in (b"first", b"second", b"second", b"esc\x1b"):
         identity.client_id = None
@@ -75,7 +75,7 @@ def test_each_request_gives_its_client_id() -> None:
 
 @pytest.mark.parametrize("has_fast_path", [False, True] if HAS_FAST_PATH else [False])
 @pytest.mark.parametrize("cut", range(1, 14))
-def test_a_first_request_whose_head_comes_in_pieces_is_forwarded_whole(cut: int, has_fast_path: bool) -> None:
+def test_first_request_with_fragmented_header_is_forwarded_unchanged(cut: int, has_fast_path: bool) -> None:
     """The session has no broker yet, because the broker is connected when the head is complete."""
     frame = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7)
     play = Playbook(has_fast_path)

@@ -50,7 +50,7 @@ def test_a_producer_with_acks_0_uses_bounded_memory() -> None:
     assert kept < 10 << 20
 
 
-def test_a_frame_that_the_broker_has_not_read_is_not_reused() -> None:
+def test_frame_buffer_is_not_reused_before_the_broker_reads_it() -> None:
     play = Playbook()
     frames = [produce_frame(batch([Rec(NOW, value=bytes([n]) * 50_000)]), acks=0) for n in range(3)]
     play.broker.stuck = True
@@ -81,7 +81,7 @@ def test_a_client_that_reads_no_responses_is_paused() -> None:
     assert play.client.is_read
 
 
-def test_many_requests_at_once_are_handled_in_several_turns() -> None:
+def test_many_pipelined_requests_are_handled_over_several_loop_iterations() -> None:
     play = Playbook()
     many = 500
 
@@ -119,7 +119,7 @@ def test_client_is_closed_if_no_broker_is_reachable() -> None:
 
 @pytest.mark.internal_error
 def test_an_internal_error_ends_the_session_and_is_logged() -> None:
-    broken = SimpleNamespace(previous=PreviousTimes())
+    broken = SimpleNamespace(previous=PreviousTimes(), converts_legacy=False)
     play = Playbook(change=lambda dependencies: replace_produce_dependencies(dependencies, scheduler=broken))
 
     with capture_logs() as lines:
@@ -130,7 +130,7 @@ def test_an_internal_error_ends_the_session_and_is_logged() -> None:
     assert [line["log_level"] for line in lines] == ["error"]
 
 
-def test_an_ended_session_can_be_inspected_and_closed_again() -> None:
+def test_checking_draining_and_closing_an_ended_session_has_no_effect() -> None:
     play = Playbook()
     play.session.client.connection_lost(None)
 
@@ -143,7 +143,7 @@ def test_an_ended_session_can_be_inspected_and_closed_again() -> None:
 
 @pytest.mark.parametrize("sent", [20, 26], ids=["in part", "whole"])
 @pytest.mark.parametrize("broker_is_there", [False, True], ids=["before a broker has come", "behind another request"])
-def test_a_request_in_transit_when_the_proxy_stops_gets_its_response(broker_is_there: bool, sent: int) -> None:
+def test_request_partly_received_before_drain_gets_its_response(broker_is_there: bool, sent: int) -> None:
     heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
     answer = frame_of(struct.pack(">iih", 7, 0, 0))
     before = int(broker_is_there)
@@ -174,7 +174,7 @@ def test_nothing_is_validated_before_a_required_login() -> None:
 
 
 @pytest.mark.parametrize("has_fast_path", {False, HAS_FAST_PATH})
-def test_a_broker_response_resumes_the_client_in_a_later_turn(has_fast_path: bool) -> None:
+def test_broker_response_resumes_the_client_in_a_later_loop_iteration(has_fast_path: bool) -> None:
     play = Playbook(has_fast_path, SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
     heartbeat = frame_of(build_request_header(12, 1, 7, "test", 1), bytes(8))
     play.from_client(heartbeat)
@@ -210,7 +210,7 @@ def test_a_connection_above_the_limit_is_aborted_and_counted() -> None:
 
 
 @pytest.mark.parametrize("silent_for", [4.0, 100.0])
-def test_a_request_that_never_ends_is_cut_off_also_while_the_proxy_reads_nothing(silent_for: float) -> None:
+def test_incomplete_request_times_out_even_while_the_client_is_paused(silent_for: float) -> None:
     play = Playbook(SLUICEGATE__LIMITS__FRAME_TIMEOUT_SECONDS="3", SLUICEGATE__LIMITS__MAX_IN_FLIGHT="2")
     play.from_client(api_versions_frame() * 2 + struct.pack(">ihhi", 50_000, 0, 9, 1))
     assert not play.client.is_read
@@ -240,7 +240,7 @@ def test_clients_are_paused_while_many_rejections_are_pending() -> None:
     assert play.client.is_read
 
 
-def test_validation_for_a_closed_client_counts_against_the_memory() -> None:
+def test_validation_for_a_closed_client_still_counts_as_used_memory() -> None:
     limits = {"SLUICEGATE__LIMITS__MAX_FRAME_BYTES": "100000", "SLUICEGATE__LIMITS__MAX_BUFFERED_BYTES": "800000"}
     play = Playbook(**limits)
     share = play.parts.dependencies.requests.budget.small  # of 200,000 bytes
@@ -305,7 +305,7 @@ _FETCH, _METADATA = sized_request(1, 11, b"\xff" * 4 + bytes(34), 7), sized_requ
     [(int32(8) + bytes(20), 8), (int32(-1), -1), (b"\0", None)],
     ids=["next", "never", "short"],
 )
-def test_a_response_out_of_order_ends_the_connection_with_a_line_that_says_what_to_do(
+def test_out_of_order_response_closes_the_connection_and_logs_advice(
     asked: bytes, response: bytes, received: int | None, has_fast_path: bool
 ) -> None:
     play = Playbook(has_fast_path)
@@ -322,7 +322,7 @@ def test_a_response_out_of_order_ends_the_connection_with_a_line_that_says_what_
     assert not play.client.sent
 
 
-def test_an_unexpected_response_ends_the_connection_with_a_log_line() -> None:
+def test_unexpected_response_closes_the_connection_and_is_logged() -> None:
     play = Playbook()
     play.from_client(_FETCH)
     play.from_broker(sized_frame(int32(7) + bytes(20)))

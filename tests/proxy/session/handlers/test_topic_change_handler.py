@@ -64,7 +64,7 @@ def names_topics(spec: Any) -> bool:
     )
 
 
-def test_each_api_that_names_topics_is_guarded_or_known_to_change_none() -> None:
+def test_each_api_with_topic_names_is_guarded_or_known_to_change_no_topic() -> None:
     naming = {api.name for api in APIS.values() if names_topics(message_definition(KAFKA_NEWEST, f"{api.name}Request"))}
     guarded = {*TOPIC_CHANGES, "Produce"}
 
@@ -77,7 +77,7 @@ def test_each_api_that_names_topics_is_guarded_or_known_to_change_none() -> None
 @BOTH_PATHS
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
 @pytest.mark.parametrize("own", [OWN, HISTORY])
-def test_a_change_of_an_own_topic_is_refused(own: str, name: str, version: int, has_fast_path: bool) -> None:
+def test_changes_of_the_proxys_own_topics_are_rejected(own: str, name: str, version: int, has_fast_path: bool) -> None:
     play = proxy(has_fast_path)
 
     play.from_client(frame_of(name, version, REQUESTS[name](own)))
@@ -92,7 +92,7 @@ def test_a_change_of_an_own_topic_is_refused(own: str, name: str, version: int, 
 
 @BOTH_PATHS
 @pytest.mark.parametrize(("name", "version"), VERSIONS)
-def test_other_topics_are_changed_as_without_state(name: str, version: int, has_fast_path: bool) -> None:
+def test_changes_of_other_topics_are_forwarded_unchanged(name: str, version: int, has_fast_path: bool) -> None:
     for named in (OTHER, "orders"):
         frame = frame_of(name, version, REQUESTS[name](named))
         with_state, without = proxy(has_fast_path), Playbook(has_fast_path)
@@ -106,7 +106,7 @@ def test_other_topics_are_changed_as_without_state(name: str, version: int, has_
 
 
 @pytest.mark.parametrize("name", sorted(set(REQUESTS) - OF_CLUSTER))
-def test_nothing_of_a_request_that_names_an_own_topic_is_attempted(name: str) -> None:
+def test_request_with_an_own_topic_is_rejected_for_all_its_topics(name: str) -> None:
     play, version = proxy(), APIS[KEYS[name]].max_version
 
     play.from_client(frame_of(name, version, REQUESTS[name](OTHER, OWN)))
@@ -125,7 +125,7 @@ def test_a_setting_of_a_broker_named_like_an_own_topic_is_forwarded() -> None:
     assert play.broker.sent == frame
 
 
-def test_a_topic_to_delete_is_recognized_by_its_id() -> None:
+def test_deletion_of_an_own_topic_by_id_is_rejected() -> None:
     own_id, other_id = b"o" * 16, b"p" * 16
     for topic_id, is_refused in ((own_id, True), (other_id, False)):
         play = proxy()
@@ -141,7 +141,7 @@ def test_a_topic_to_delete_is_recognized_by_its_id() -> None:
     assert NO_ID not in (own_id, other_id)
 
 
-def test_an_unknown_id_is_resolved_by_the_clients_broker_first() -> None:
+def test_unknown_topic_id_in_deletion_is_first_resolved_by_the_broker() -> None:
     play = proxy()
     frame = frame_of("DeleteTopics", 6, {"topics": [{"name": None, "topic_id": b"o" * 16}], "timeout_ms": 1})
 
@@ -165,7 +165,9 @@ def test_a_request_with_too_many_elements_to_read_is_not_forwarded() -> None:
 @BOTH_PATHS
 @pytest.mark.parametrize("version", range(3, 14))
 @pytest.mark.parametrize("mode", ["reject", "observe"])
-def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: str, has_fast_path: bool) -> None:
+def test_batches_for_the_proxys_own_topics_are_rejected_in_each_mode(
+    version: int, mode: str, has_fast_path: bool
+) -> None:
     own_id, other_id = b"o" * 16, b"p" * 16
     play = Playbook(has_fast_path, SLUICEGATE__STATE__TOPIC=OWN, SLUICEGATE__DEFAULTS__MODE=mode)
     play.parts.names.learn([(own_id, OWN), (other_id, OTHER)])
@@ -191,7 +193,7 @@ def test_batches_for_an_own_topic_are_refused_in_each_mode(version: int, mode: s
         assert message.startswith("only sluicegate writes to this topic")
 
 
-def test_a_batch_for_an_own_topic_without_a_response_closes_the_connection() -> None:
+def test_batch_with_acks_0_for_an_own_topic_closes_the_connection() -> None:
     play = proxy()
 
     play.from_client(sized_request(0, 9, produce_body(9, [topic_data(OWN, (0, batch([Rec(1)])))], acks=0)))

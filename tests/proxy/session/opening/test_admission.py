@@ -23,7 +23,7 @@ def test_connections_above_the_limit_are_not_admitted_until_another_closes() -> 
     assert admission.enter("c") is None
 
 
-def test_one_address_cannot_use_the_slots_of_others() -> None:
+def test_connections_per_address_are_limited() -> None:
     admission = Admission(100, 2)
     for _ in range(2):
         assert admission.enter("greedy") is None
@@ -55,7 +55,7 @@ def session_with_certificate_names(*names: str) -> Playbook:
 @pytest.mark.parametrize(
     "names", [("billing",), ("other", "eu.orders.example.com"), ("spiffe://example.com/ns/a",), ("x", "billing")]
 )
-def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> None:
+def test_certificate_with_one_allowed_name_is_admitted(names: tuple[str, ...]) -> None:
     play = session_with_certificate_names(*names)
 
     assert not play.client.aborted
@@ -65,7 +65,7 @@ def test_one_listed_name_of_a_certificate_suffices(names: tuple[str, ...]) -> No
 @pytest.mark.parametrize(
     "names", [(), ("Billing",), ("billing2",), ("orders.example.com",), ("x.orders.example.com.evil",), ("a\nb",)]
 )
-def test_an_unlisted_client_is_closed_counted_and_logged_once(names: tuple[str, ...]) -> None:
+def test_certificate_without_allowed_name_is_rejected_counted_and_logged_once(names: tuple[str, ...]) -> None:
     with capture_logs() as lines:
         play = session_with_certificate_names(*names)
 
@@ -77,11 +77,11 @@ def test_an_unlisted_client_is_closed_counted_and_logged_once(names: tuple[str, 
     assert "\n" not in line["reason"]
 
 
-def test_any_certificate_may_connect_where_none_is_listed() -> None:
+def test_any_certificate_is_admitted_if_no_names_are_configured() -> None:
     assert not Playbook(**CERTIFICATES_ASKED).client.aborted
 
 
-def test_a_list_without_certificates_is_a_mistake() -> None:
+def test_allowed_names_require_client_certificates() -> None:
     with pytest.raises(ValueError, match="needs client_auth: required"):
         ListenTls(
             certificate_file="own.pem",

@@ -173,7 +173,7 @@ def names_response(code: int) -> bytearray:
     return bytearray(build_response_header(7, 1) + PRODUCE_RESPONSE.build({"responses": [said]}, 9))
 
 
-def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
+def test_valid_request_is_validated_and_forwarded_unchanged() -> None:
     script, sized = HandlerScript(), sized_produce_request(9, {b"t": [(0, GOOD)]})
     steps = script.handle(sized)
 
@@ -199,7 +199,7 @@ def test_a_good_request_is_validated_and_forwarded_as_it_came() -> None:
         (ErrorCode.TOPIC_AUTHORIZATION_FAILED, Outcome.REJECTED),
     ],
 )
-def test_the_brokers_response_settles_a_good_batch(code: ErrorCode, outcome: Outcome) -> None:
+def test_broker_response_determines_the_outcome_of_a_valid_batch(code: ErrorCode, outcome: Outcome) -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     forward: Any = steps.send(script.validate(next(steps)))
@@ -254,7 +254,7 @@ def test_a_request_waits_for_its_quota_turn_before_it_is_metered() -> None:
     assert script.meter.taken == [len(sized) - 4]
 
 
-def test_a_client_without_room_under_its_quota_is_disconnected_in_its_turn() -> None:
+def test_client_rejected_by_its_quota_is_disconnected_after_earlier_responses() -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}), of_client=QuotaDecision.REJECT)
 
@@ -284,7 +284,7 @@ def test_a_topic_quota_wait_precedes_validation(decision: QuotaDecision) -> None
     assert script.meter.taken_of_topics == [shares]
 
 
-def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
+def test_fix_waits_for_earlier_responses_and_is_validated_again() -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
 
@@ -295,7 +295,7 @@ def test_a_fix_that_needs_earlier_responses_is_validated_again() -> None:
     assert isinstance(steps.send(script.validate(validate)), ForwardAsItCame)
 
 
-def test_an_internal_error_ends_the_request() -> None:
+def test_internal_error_in_validation_is_raised_to_the_caller() -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -331,12 +331,12 @@ def test_a_malformed_request_is_never_forwarded(word: OnInternalError) -> None:
         steps.throw(MalformedMessage("no batch"))
 
 
-def test_a_malformed_request_yields_nothing() -> None:
+def test_malformed_request_raises_before_any_effect() -> None:
     with pytest.raises(MalformedMessage):
         next(HandlerScript().handle(sized_produce_request(9, {b"t": [(0, GOOD)]})[:40]))
 
 
-def test_an_abandoned_validation_ends_the_request() -> None:
+def test_abandoned_validation_ends_the_request_without_an_outcome() -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, GOOD)]}))
     next(steps)
@@ -353,7 +353,7 @@ def forwarded_request(script: HandlerScript) -> ForwardedRequest:
     return forwarded
 
 
-def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_times() -> None:
+def test_response_releases_memory_then_reports_outcomes_then_stores_timestamps() -> None:
     script = HandlerScript()
     forwarded = forwarded_request(script)
 
@@ -372,7 +372,7 @@ def test_a_response_releases_memory_then_settles_the_batches_and_stores_their_ti
     ]
 
 
-def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
+def test_malformed_response_gives_batches_the_outcome_unknown() -> None:
     script = HandlerScript()
     steps = script.responses.handle(forwarded_request(script), names_response(ErrorCode.NONE)[:12])
 
@@ -384,7 +384,7 @@ def test_a_malformed_response_settles_the_batches_as_unknown() -> None:
         next(steps)
 
 
-def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown() -> None:
+def test_session_end_without_response_gives_batches_the_outcome_unknown() -> None:
     script = HandlerScript()
 
     _, settle = play_effects(
@@ -395,7 +395,7 @@ def test_a_session_that_ends_without_a_response_settles_the_batches_as_unknown()
     assert [batch.outcome for batch in settle.outcome.batches] == [Outcome.UNKNOWN]
 
 
-def test_a_rejected_batch_is_forwarded_as_a_stand_in_and_its_verdict_merged() -> None:
+def test_rejected_batch_is_replaced_by_a_stand_in_and_its_error_is_merged() -> None:
     script = HandlerScript()
     steps = script.handle(sized_produce_request(9, {b"t": [(0, DAMAGED)]}))
 
@@ -446,7 +446,7 @@ def _quarantined(script: HandlerScript, letters: DeadLetters = _LETTERS) -> tupl
     return steps, steps.send(script.validate(next(steps), [letters]))
 
 
-def test_bad_records_are_stored_between_the_brokers_response_and_the_rejection() -> None:
+def test_bad_records_are_stored_after_the_broker_response_and_before_rejection() -> None:
     script = HandlerScript()
     steps, ask = _quarantined(script)
 
@@ -472,7 +472,7 @@ def test_bad_records_are_not_stored_if_the_broker_rejects_the_partition() -> Non
 
 
 @pytest.mark.parametrize("lacking", [None, "too large"])
-def test_a_batch_that_is_not_stored_is_to_be_retried(lacking: str | None) -> None:
+def test_client_must_resend_batch_whose_bad_records_are_not_stored(lacking: str | None) -> None:
     script = HandlerScript()
     steps, ask = _quarantined(script, replace(_LETTERS, lacking=lacking))
 

@@ -52,7 +52,7 @@ def entries_for_client(play: Playbook, version: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_an_old_request_is_forwarded_as_version_3_and_its_response_in_the_old_version(version: int) -> None:
+def test_legacy_request_is_upgraded_to_v3_and_its_response_downgraded(version: int) -> None:
     play = converting()
     play.from_client(old_request(version, GOOD))
 
@@ -66,7 +66,7 @@ def test_an_old_request_is_forwarded_as_version_3_and_its_response_in_the_old_ve
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_a_rejection_is_merged_into_the_old_response(version: int) -> None:
+def test_rejection_is_merged_into_the_legacy_response(version: int) -> None:
     play = converting()
     play.from_client(old_request(version, GOOD, CORRUPT, b""))
 
@@ -110,7 +110,7 @@ def test_the_connection_closes_after_a_rejection_with_acks_0() -> None:
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_without_the_setting_an_old_request_passes_byte_for_byte(version: int) -> None:
+def test_legacy_request_is_forwarded_unchanged_if_conversion_is_off(version: int) -> None:
     play = Playbook()
     request = old_request(version, GOOD)
     play.from_client(request)
@@ -128,7 +128,7 @@ def test_without_the_setting_an_old_request_passes_byte_for_byte(version: int) -
         ({"SLUICEGATE__LISTEN__LEGACY": "convert"}, 2, 0, 4),
     ],
 )
-def test_only_with_the_setting_the_old_versions_are_offered(
+def test_api_versions_offers_legacy_versions_only_if_conversion_is_on(
     setting: dict[str, str], version: int, produce: int, fetch: int
 ) -> None:
     play = Playbook(**setting)

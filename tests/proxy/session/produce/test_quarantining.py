@@ -124,7 +124,7 @@ def test_bad_records_are_stored_after_the_brokers_check_and_before_the_response(
     assert script.client.is_read
 
 
-def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
+def test_client_must_resend_batch_if_its_bad_records_cannot_be_stored() -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
@@ -144,7 +144,7 @@ def test_a_batch_whose_bad_records_cannot_be_stored_is_to_be_retried() -> None:
 
 
 @pytest.mark.parametrize("code", [FORBIDDEN, UNKNOWN])
-def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int) -> None:
+def test_bad_records_are_not_stored_if_the_broker_returns_an_error(code: int) -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)))
@@ -157,7 +157,7 @@ def test_a_brokers_own_error_precedes_quarantine_and_nothing_is_stored(code: int
     assert script.sink.letters == []
 
 
-def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> None:
+def test_batch_gets_a_retriable_error_if_the_broker_error_disappears() -> None:
     """Otherwise it would be rejected finally without storing its bad records."""
     script = StoreBadRecords()
 
@@ -171,7 +171,7 @@ def test_a_batch_is_retriable_if_the_brokers_error_disappears_meanwhile() -> Non
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
+def test_broker_check_before_quarantine_appends_no_record(version: int) -> None:
     good = batch([Rec(NOW)])
     script = StoreBadRecords()
 
@@ -188,7 +188,7 @@ def test_the_check_at_the_broker_stores_no_record(version: int) -> None:
     assert {name: entry["error_code"] for name, entry in answer.items()} == {"g": 0, "q": REJECTED}
 
 
-def test_the_broker_is_checked_at_most_once_a_second() -> None:
+def test_broker_check_before_quarantine_runs_at_most_once_a_second() -> None:
     script = StoreBadRecords()
 
     for count in (1, 2, 3):
@@ -206,7 +206,7 @@ def test_the_broker_is_checked_at_most_once_a_second() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 9])
-def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int) -> None:
+def test_broker_check_before_quarantine_requests_a_response_despite_acks_0(version: int) -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("q", (0, BAD)), acks=0, version=version)
@@ -221,7 +221,7 @@ def test_the_check_at_the_broker_requests_a_response_despite_acks_0(version: int
     assert script.parts.counters.acks_0_closed == 1
 
 
-def test_bad_records_beyond_the_quarantine_memory_are_retriable() -> None:
+def test_batch_beyond_the_quarantine_memory_gets_a_retriable_error() -> None:
     script = StoreBadRecords(room_bytes=1000)
 
     script.send(topic_data("q", (0, BAD)))
@@ -264,7 +264,7 @@ def test_a_client_is_paused_only_while_its_records_are_quarantined() -> None:
 
 
 @pytest.mark.parametrize("where", ["asking", "keeping", "kept"])
-def test_memory_is_released_however_the_write_ends(where: str) -> None:
+def test_quarantine_memory_is_released_after_success_and_failure(where: str) -> None:
     script = StoreBadRecords()
     script.send(topic_data("q", (0, BAD)))
     script.last_request(1)
@@ -283,7 +283,7 @@ def test_memory_is_released_however_the_write_ends(where: str) -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 9])
-def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(version: int) -> None:
+def test_copied_batch_is_forwarded_unchanged_after_its_bad_records_are_stored(version: int) -> None:
     script = StoreBadRecords()
 
     script.send(topic_data("c", (0, BAD)), version=version)
@@ -303,7 +303,7 @@ def test_a_copied_batch_is_forwarded_as_it_is_after_its_bad_records_are_kept(ver
 
 
 @pytest.mark.parametrize("code", [CORRUPT, FORBIDDEN])
-def test_without_a_copy_the_batch_is_not_forwarded_and_the_producer_retries(code: int) -> None:
+def test_batch_is_not_forwarded_and_gets_a_retriable_error_if_its_copy_fails(code: int) -> None:
     """The broker rejects the partition for its own reason, or the write fails; a good neighbour is stored."""
     good = batch([Rec(NOW)])
     script = StoreBadRecords()

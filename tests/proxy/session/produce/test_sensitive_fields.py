@@ -64,7 +64,7 @@ class FailingValidation:
 
 
 @pytest.mark.internal_error
-def test_an_internal_error_closes_the_connection_also_if_the_operator_wants_to_forward() -> None:
+def test_internal_error_closes_connection_despite_forward_setting_if_fields_masked() -> None:
     play = session_with_masking(on_internal_error=OnInternalError.FORWARD, scheduler=FailingValidation())
 
     send(play, "other")

@@ -137,7 +137,7 @@ def test_only_produce_responses_get_a_throttle_time(has_fast_path: bool) -> None
 
 
 @pytest.mark.parametrize("has_fast_path", _LANES)
-def test_rejections_have_the_throttle_time_too(has_fast_path: bool) -> None:
+def test_rejection_responses_include_the_throttle_time(has_fast_path: bool) -> None:
     play = QuotaPlay(has_fast_path, _ONE_A_SECOND)
     bad = {_TOPIC.encode(): [(0, good_batch(NOW)), (1, batch([Rec(1)]))]}
     play.send(_good(9, 1))
@@ -175,7 +175,7 @@ def test_a_client_without_a_quota_is_not_metered() -> None:
     assert all(_throttle_ms(answer, 9) == 0 for (answer,) in answers)
 
 
-def test_a_connection_above_the_limit_is_closed_until_another_leaves() -> None:
+def test_connection_above_the_quota_limit_is_closed_until_another_closes() -> None:
     play = QuotaPlay(HAS_FAST_PATH, {"name": "few", "client_id": "*", "connections": 1})
     play.send(_good(9, 1))
 

@@ -103,7 +103,7 @@ def _request(size: int, acks: int = -1, topic: bytes = b"orders", client_id: byt
 
 @pytest.mark.parametrize("acks", [-1, 0])
 @pytest.mark.parametrize("size", [100, 5_000, 200_000])
-def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(size: int, acks: int) -> None:
+def test_first_request_of_a_new_connection_waits_until_quota_debt_is_paid(size: int, acks: int) -> None:
     proxy = ProxyWithQuotas(_SLOW)
     first, second = QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
@@ -122,7 +122,7 @@ def test_the_first_request_of_another_connection_waits_until_nothing_is_owed(siz
     assert second.broker.sent == _request(size, acks)
 
 
-def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
+def test_malformed_request_after_a_quota_wait_is_reported_as_a_client_error() -> None:
     proxy = ProxyWithQuotas(_SLOW)
     first, second = QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
@@ -139,7 +139,7 @@ def test_a_malformed_request_that_waited_is_reported_as_the_clients() -> None:
     assert proxy.play.parts.observer.counted().protocol_errors == 1
 
 
-def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
+def test_single_requests_on_many_connections_are_limited_to_the_quota_rate() -> None:
     """In a hundred seconds only as many requests pass as the quota allows, which is fewer than arrive."""
     proxy = ProxyWithQuotas(_SLOW)
     sessions = [QuotaSession(proxy) for _ in range(60)]
@@ -158,7 +158,7 @@ def test_one_request_for_each_of_many_connections_passes_at_the_rate() -> None:
     ], "in the order of arrival"
 
 
-def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
+def test_new_session_gets_its_turn_among_busy_ones_within_the_quota_rate() -> None:
     proxy = ProxyWithQuotas(_SLOW)
     busy = [QuotaSession(proxy) for _ in range(5)]
     new, since = QuotaSession(proxy), 0.0
@@ -180,7 +180,7 @@ def test_busy_sessions_admit_a_new_one_and_stay_at_the_rate() -> None:
     assert min(sent) > 0.8 * max(sent)
 
 
-def test_idle_connections_in_the_line_delay_no_other() -> None:
+def test_idle_connections_in_the_quota_queue_delay_no_other() -> None:
     proxy = ProxyWithQuotas(_SLOW)
     idle, new = [QuotaSession(proxy) for _ in range(100)], QuotaSession(proxy)
     for session in idle:
@@ -201,7 +201,7 @@ def test_idle_connections_in_the_line_delay_no_other() -> None:
     assert proxy.play.loop.seconds < owed + 2
 
 
-def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
+def test_session_that_sends_nothing_in_its_quota_turn_delays_no_other() -> None:
     proxy = ProxyWithQuotas(_SLOW)
     first, stalls, third = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(2000))
@@ -214,7 +214,7 @@ def test_a_session_that_sends_nothing_in_its_turn_delays_no_other() -> None:
     assert third.broker.sent == _request(100)
 
 
-def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
+def test_disconnected_client_is_removed_from_the_quota_queue() -> None:
     proxy = ProxyWithQuotas(_SLOW)
     first, leaves, third = QuotaSession(proxy), QuotaSession(proxy), QuotaSession(proxy)
     first.receive(_request(3000))
@@ -230,7 +230,7 @@ def test_a_client_that_leaves_takes_its_place_in_the_line_with_it() -> None:
     assert not leaves.broker.sent, "as a broker drops unread requests"
 
 
-def test_turns_of_disconnected_clients_pass_on_at_once() -> None:
+def test_quota_turns_of_disconnected_clients_go_to_the_next_client_at_once() -> None:
     """A reset is only noticed when the connection is read again, in its turn."""
     proxy = ProxyWithQuotas(_SLOW)
     QuotaSession(proxy).receive(_request(3000))
@@ -262,7 +262,7 @@ def test_the_request_of_a_half_closed_client_is_forwarded_in_its_turn() -> None:
     assert ends.broker.has_ended_writing
 
 
-def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
+def test_connections_beyond_the_quota_queue_limit_are_rejected() -> None:
     proxy = ProxyWithQuotas(_SLOW, change=partial(replace_quotas, most_waiting=5))
     sessions = [QuotaSession(proxy) for _ in range(8)]
     for session in sessions:
@@ -279,7 +279,7 @@ def test_a_flood_of_connections_under_one_name_is_rejected() -> None:
 @pytest.mark.parametrize("ending", ["reset", "end of stream"])
 @pytest.mark.parametrize("waits", [True, False], ids=["in the line", "after its turn"])
 @pytest.mark.parametrize("quota", [_SLOW, _NARROW], ids=["client", "topic"])
-def test_a_flood_that_meets_a_quota_leaves_no_state_behind(quota: dict[str, object], waits: bool, ending: str) -> None:
+def test_connection_flood_under_a_quota_retains_no_memory(quota: dict[str, object], waits: bool, ending: str) -> None:
     """Some connections wait in the line, and some are rejected because it is full."""
     proxy = ProxyWithQuotas(quota, change=partial(replace_quotas, most_waiting=20))
     tracemalloc.start()
@@ -351,7 +351,7 @@ def _without_client_id(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("second", [_without_client_id(100), _request(100, client_id=b"")])
-def test_clients_without_an_id_have_one_quota_together(second: bytes) -> None:
+def test_clients_without_a_client_id_share_one_quota(second: bytes) -> None:
     """Kafka treats a missing client id as the empty one."""
     proxy = ProxyWithQuotas(_SLOW)
     one, another = QuotaSession(proxy), QuotaSession(proxy)
@@ -392,7 +392,7 @@ def test_requests_waiting_for_topic_quotas_use_bounded_memory() -> None:
     assert another.is_waiting
 
 
-def test_invented_names_displace_no_connected_or_indebted_client() -> None:
+def test_flood_of_client_ids_does_not_evict_quotas_in_use() -> None:
     few = {"name": "few", "client_id": "*", "connections": 2, "bytes_per_second": 1000}
     proxy = ProxyWithQuotas(few, {"name": "topics", "topic": "*", "requests_per_second": 5})
     there = [QuotaSession(proxy) for _ in range(2)]

@@ -5,7 +5,7 @@ import pytest
 from sluicegate.proxy.session.quotas.token_bucket import MOST_OWED_SECONDS, TokenBucket
 
 
-def test_a_bucket_gives_the_tokens_of_one_second_at_once() -> None:
+def test_full_bucket_allows_a_burst_of_one_second() -> None:
     bucket = TokenBucket(100, now=5.0)
 
     assert bucket.take(100, now=5.0) == 0
@@ -14,7 +14,7 @@ def test_a_bucket_gives_the_tokens_of_one_second_at_once() -> None:
     assert bucket.take(0, now=5.5) == 0
 
 
-def test_a_bucket_saves_tokens_of_at_most_one_second() -> None:
+def test_bucket_accumulates_at_most_one_second_of_tokens() -> None:
     bucket = TokenBucket(100, now=0.0)
 
     assert bucket.take(150, now=1_000_000.0) == pytest.approx(0.5)
@@ -26,7 +26,7 @@ def test_connections_within_the_rate_are_not_delayed() -> None:
     assert [bucket.take(1, now=tenth / 10) for tenth in range(1000)] == [0] * 1000
 
 
-def test_waiting_the_returned_time_gives_exactly_the_rate() -> None:
+def test_waiting_for_the_returned_delays_yields_exactly_the_rate() -> None:
     bucket, now, taken = TokenBucket(1000, now=0.0), 0.0, 0
 
     while now < 60:
@@ -36,7 +36,7 @@ def test_waiting_the_returned_time_gives_exactly_the_rate() -> None:
     assert taken == pytest.approx(61 * 1000, rel=0.02)
 
 
-def test_the_wait_of_a_bucket_is_bounded() -> None:
+def test_returned_delay_of_a_bucket_is_bounded() -> None:
     bucket = TokenBucket(1, now=0.0)
 
     assert bucket.take(1 << 40, now=0.0) == MOST_OWED_SECONDS

@@ -75,7 +75,7 @@ def test_settings_are_stored_after_the_broker_has_validated_an_empty_request(ver
 
 
 @INCREMENTAL_VERSIONS
-def test_the_broker_gets_its_own_settings_of_a_mixed_request(version: int) -> None:
+def test_broker_receives_only_its_own_settings_of_a_mixed_request(version: int) -> None:
     scene = Scene(INCREMENTAL, version)
 
     mixed = resource("orders", (RETENTION, SET, "1"), (MODE, SET, "observe"), ("cleanup.policy", APPEND, "compact"))
@@ -91,7 +91,7 @@ def test_the_broker_gets_its_own_settings_of_a_mixed_request(version: int) -> No
 
 
 @BOTH
-def test_a_refusal_of_the_broker_stores_nothing(api: ApiKey, version: int) -> None:
+def test_settings_are_not_stored_if_the_broker_rejects_the_topic(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
     scene.sends(
         for_api(api, alteration(resource("orders", (MODE, SET, "observe")), resource("b", (MODE, SET, "mark"))))
@@ -105,7 +105,7 @@ def test_a_refusal_of_the_broker_stores_nothing(api: ApiKey, version: int) -> No
 
 
 @BOTH
-def test_validate_only_stores_nothing(api: ApiKey, version: int) -> None:
+def test_validate_only_request_stores_no_settings(api: ApiKey, version: int) -> None:
     scene = Scene(api, version, {"b": {MODE: "mark"}})
 
     asked = scene.sends(
@@ -131,7 +131,7 @@ def test_validate_only_stores_nothing(api: ApiKey, version: int) -> None:
 
 
 @BOTH
-def test_refused_topics_are_not_sent_and_the_others_are_changed(api: ApiKey, version: int) -> None:
+def test_rejected_topics_are_not_forwarded_and_valid_topics_are_changed(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
 
     asked = scene.sends(
@@ -156,7 +156,7 @@ def test_refused_topics_are_not_sent_and_the_others_are_changed(api: ApiKey, ver
 
 
 @BOTH
-def test_the_broker_only_validates_if_every_topic_is_refused(api: ApiKey, version: int) -> None:
+def test_broker_only_validates_if_every_topic_is_rejected(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
 
     asked = scene.sends(for_api(api, alteration(resource("a", (MODE, SET, "bad"), (RETENTION, SET, "1")))))
@@ -167,7 +167,7 @@ def test_the_broker_only_validates_if_every_topic_is_refused(api: ApiKey, versio
 
 
 @BOTH
-def test_an_error_of_the_broker_comes_before_that_of_a_value(api: ApiKey, version: int) -> None:
+def test_broker_error_takes_precedence_over_invalid_value(api: ApiKey, version: int) -> None:
     """A client that may not alter a topic does not get to know what its owners may set."""
     scene = Scene(api, version)
     named = [resource(name, (MODE, SET, "bad")) for name in ("a", "b", "c")]
@@ -183,7 +183,7 @@ def test_an_error_of_the_broker_comes_before_that_of_a_value(api: ApiKey, versio
 
 
 @pytest.mark.parametrize(("code", "expected"), [(29, 29), (31, 31), (3, 40), (42, 40)])
-def test_only_authorization_comes_before_an_operation_that_a_key_does_not_have(code: int, expected: int) -> None:
+def test_only_authorization_errors_take_precedence_over_unsupported_operation(code: int, expected: int) -> None:
     scene = Scene(INCREMENTAL, 1)
     scene.sends(alteration(resource("a", (MODE, APPEND, "b"))))
 
@@ -194,7 +194,7 @@ def test_only_authorization_comes_before_an_operation_that_a_key_does_not_have(c
 
 @BOTH
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_a_request_without_settings_of_sluicegate_passes_as_it_came(
+def test_request_without_sluicegate_settings_is_forwarded_unchanged(
     api: ApiKey, version: int, has_fast_path: bool
 ) -> None:
     values = [alteration(resource("orders", (RETENTION, SET, "1"), ("a", SET, PREFIX_IN_A_VALUE)))]
@@ -216,7 +216,7 @@ PREFIX_IN_A_VALUE = "sluicegate.mode"
 
 
 @ALTER_VERSIONS
-def test_alter_configs_deletes_what_it_does_not_name(version: int) -> None:
+def test_alter_configs_deletes_settings_missing_in_the_request(version: int) -> None:
     stored = {"a": {MODE: "observe", OWNER: "x"}, "b": {OWNER: "y"}, "c": {OWNER: "z"}, "d": {OWNER: "z"}}
     scene = Scene(ALTER, version, stored)
     named = [resource("a", (MODE, SET, "mark")), resource("b", (RETENTION, SET, "1")), resource("c"), resource("d")]
@@ -240,7 +240,7 @@ def test_alter_configs_deletes_what_it_does_not_name(version: int) -> None:
 
 @ALTER_VERSIONS
 @pytest.mark.parametrize("validate", [False, True])
-def test_alter_configs_without_settings_of_sluicegate_deletes_them(version: int, validate: bool) -> None:
+def test_alter_configs_without_sluicegate_settings_deletes_the_stored_ones(version: int, validate: bool) -> None:
     scene = Scene(ALTER, version, {"a": {MODE: "observe"}, "b": {OWNER: "y"}})
     value = for_api(ALTER, alteration(resource("a", (RETENTION, SET, "1")), resource("b"), validate=validate))
     frame = scene.frame(value)
@@ -256,7 +256,7 @@ def test_alter_configs_without_settings_of_sluicegate_deletes_them(version: int,
 
 
 @ALTER_VERSIONS
-def test_settings_that_could_not_be_deleted_are_an_error_of_their_topic(version: int) -> None:
+def test_failed_deletion_of_settings_is_returned_as_error_of_the_topic(version: int) -> None:
     scene = Scene(ALTER, version, {"a": {MODE: "observe"}})
     scene.stored.failure = StoreFailure("no broker responds")
     scene.sends(for_api(ALTER, alteration(resource("a"), resource("b"))))
@@ -271,7 +271,7 @@ def test_settings_that_could_not_be_deleted_are_an_error_of_their_topic(version:
 @BOTH
 @pytest.mark.parametrize("is_mixed", [False, True])
 @pytest.mark.parametrize("is_temporary", [False, True])
-def test_a_failure_to_store_says_which_part_is_in_force(
+def test_store_failure_message_says_which_settings_are_in_force(
     api: ApiKey, version: int, is_mixed: bool, is_temporary: bool
 ) -> None:
     """Clients repeat NOT_CONTROLLER (41), without its text for the user."""
@@ -327,7 +327,7 @@ INCREMENTAL_FLAWS: list[tuple[list[Entry], int, str | None]] = [
     ("api", "settings", "code", "message"),
     [*((ALTER, *row) for row in FLAWS), *((INCREMENTAL, *row) for row in FLAWS + INCREMENTAL_FLAWS)],
 )
-def test_what_a_broker_checks_over_all_settings_is_checked_alike(
+def test_checks_of_whole_requests_return_the_same_errors_as_a_broker(
     api: ApiKey, settings: list[Entry], code: int, message: str | None
 ) -> None:
     for version in range(3 if api is ALTER else 2):
@@ -346,7 +346,7 @@ def test_what_a_broker_checks_over_all_settings_is_checked_alike(
 
 
 @BOTH
-def test_a_topic_that_is_mentioned_twice_is_left_to_the_broker(api: ApiKey, version: int) -> None:
+def test_duplicate_topic_is_forwarded_for_the_broker_to_reject(api: ApiKey, version: int) -> None:
     scene = Scene(api, version, {"a": {OWNER: "x"}})
     twice = resource("a", (MODE, SET, "bad")), resource("b", (MODE, SET, "mark")), resource("a", (RETENTION, SET, "1"))
 
@@ -376,7 +376,7 @@ LISTS: list[tuple[str | None, int, str, str | None]] = [
 
 @INCREMENTAL_VERSIONS
 @pytest.mark.parametrize(("current", "operation", "value", "expected"), LISTS)
-def test_lists_grow_and_shrink_as_those_of_a_broker(
+def test_append_and_subtract_change_lists_as_a_broker_does(
     version: int, current: str | None, operation: int, value: str, expected: str | None
 ) -> None:
     scene = Scene(INCREMENTAL, version, {} if current is None else {"a": {CLIENTS: current}})
@@ -391,7 +391,7 @@ def test_lists_grow_and_shrink_as_those_of_a_broker(
 
 
 @INCREMENTAL_VERSIONS
-def test_the_last_setting_of_a_topic_can_be_deleted_whatever_is_delegated(version: int) -> None:
+def test_unknown_last_setting_of_a_topic_can_be_deleted(version: int) -> None:
     scene = Scene(INCREMENTAL, version, {"a": {"sluicegate.old": "1"}})
 
     scene.sends(alteration(resource("a", ("sluicegate.old", DELETE, None))))
@@ -403,7 +403,7 @@ def test_the_last_setting_of_a_topic_can_be_deleted_whatever_is_delegated(versio
 
 
 @BOTH
-def test_a_request_that_is_too_large_gets_an_error_for_each_resource(api: ApiKey, version: int) -> None:
+def test_oversized_request_gets_an_error_for_each_resource(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
     many = [resource(f"t{n}", (RETENTION, SET, "1")) for n in range(MOST_READ // 2)]
 
@@ -418,7 +418,7 @@ def test_a_request_that_is_too_large_gets_an_error_for_each_resource(api: ApiKey
 
 
 @BOTH
-def test_a_large_request_without_settings_of_sluicegate_passes_as_it_came(api: ApiKey, version: int) -> None:
+def test_large_request_without_sluicegate_settings_is_forwarded_unchanged(api: ApiKey, version: int) -> None:
     scene = Scene(api, version)
     many = [resource(f"t{n}", (RETENTION, SET, PREFIX_IN_A_VALUE)) for n in range(MOST_READ // 2 + 1)]
     frame = scene.frame(for_api(api, alteration(*many)))
@@ -457,7 +457,7 @@ def test_a_malformed_response_closes_both_connections(api: ApiKey, version: int)
 
 
 @INCREMENTAL_VERSIONS
-def test_the_guard_of_the_proxys_own_topics_comes_first(version: int) -> None:
+def test_settings_of_the_proxys_own_topics_are_rejected_first(version: int) -> None:
     scene = Scene(INCREMENTAL, version, SLUICEGATE__STATE__TOPIC="sluicegate-state")
 
     asked = scene.sends(alteration(resource("sluicegate-state", (MODE, SET, "observe"))))
@@ -468,7 +468,7 @@ def test_the_guard_of_the_proxys_own_topics_comes_first(version: int) -> None:
 
 
 @pytest.mark.parametrize("offset", range(12))
-def test_a_setting_is_found_anywhere_in_a_request_of_megabytes(offset: int) -> None:
+def test_setting_is_found_at_any_offset_of_a_large_request(offset: int) -> None:
     """The frame is searched in pieces of a megabyte. The name begins at each place around the end of one."""
     scene = Scene(INCREMENTAL, 0)
     filling = [("a", SET, "x" * 32_000)] * 32

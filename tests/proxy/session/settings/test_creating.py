@@ -73,7 +73,7 @@ def test_settings_of_a_new_topic_are_stored_after_the_broker_has_created_it(vers
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_a_client_that_may_not_read_settings_is_shown_none(version: int) -> None:
+def test_response_omits_settings_for_clients_without_read_permission(version: int) -> None:
     scene = Scene(CREATE, version)
     scene.sends(creation(topic("orders", (MODE, "observe"))))
 
@@ -84,7 +84,7 @@ def test_a_client_that_may_not_read_settings_is_shown_none(version: int) -> None
 
 
 @CREATE_VERSIONS
-def test_a_topic_that_is_not_created_stores_nothing(version: int) -> None:
+def test_settings_are_not_stored_if_the_broker_does_not_create_the_topic(version: int) -> None:
     scene = Scene(CREATE, version)
     scene.sends(creation(topic("a", (MODE, "observe")), topic("b", (MODE, "mark"))))
 
@@ -96,7 +96,7 @@ def test_a_topic_that_is_not_created_stores_nothing(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 8))
-def test_validate_only_stores_nothing(version: int) -> None:
+def test_validate_only_request_stores_no_settings(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "observe")), topic("b", (MODE, "bad")), validate=True))
@@ -110,7 +110,7 @@ def test_validate_only_stores_nothing(version: int) -> None:
 
 
 @CREATE_VERSIONS
-def test_refused_topics_are_not_created(version: int) -> None:
+def test_topics_with_invalid_settings_are_not_created(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "bad")), topic("b"), topic("c", (OWNER, None), ("x", None))))
@@ -127,7 +127,7 @@ def test_refused_topics_are_not_created(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 8))
-def test_an_error_of_the_broker_comes_before_that_of_a_value(version: int) -> None:
+def test_broker_error_takes_precedence_over_invalid_value(version: int) -> None:
     scene = Scene(CREATE, version)
     scene.sends(creation(topic("a", (MODE, "bad"), RETENTION), topic("b", (MODE, None))))
 
@@ -139,7 +139,7 @@ def test_an_error_of_the_broker_comes_before_that_of_a_value(version: int) -> No
 
 
 @CREATE_VERSIONS
-def test_of_equal_names_the_last_one_counts(version: int) -> None:
+def test_last_of_duplicate_settings_applies(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "bad"), RETENTION, RETENTION, (MODE, "mark"))))
@@ -150,7 +150,7 @@ def test_of_equal_names_the_last_one_counts(version: int) -> None:
 
 
 @CREATE_VERSIONS
-def test_a_failure_to_store_says_that_the_topic_was_created(version: int) -> None:
+def test_store_failure_message_says_that_the_topic_was_created(version: int) -> None:
     scene = Scene(CREATE, version)
     scene.stored.failure = StoreFailure("no broker responds")
     scene.sends(creation(topic("a", (MODE, "observe")), topic("b")))
@@ -166,7 +166,7 @@ def test_a_failure_to_store_says_that_the_topic_was_created(version: int) -> Non
 
 @CREATE_VERSIONS
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_a_creation_without_settings_of_sluicegate_passes_as_it_came(version: int, has_fast_path: bool) -> None:
+def test_creation_without_sluicegate_settings_is_forwarded_unchanged(version: int, has_fast_path: bool) -> None:
     scene = Scene(CREATE, version, {"other": {MODE: "observe"}}, has_fast_path)
     frame = scene.frame(creation(topic("a", RETENTION)))
 
@@ -181,7 +181,7 @@ def test_a_creation_without_settings_of_sluicegate_passes_as_it_came(version: in
 
 @CREATE_VERSIONS
 @pytest.mark.parametrize("validate", [False, True])
-def test_a_topic_that_is_created_anew_starts_without_settings(version: int, validate: bool) -> None:
+def test_recreated_topic_starts_without_settings(version: int, validate: bool) -> None:
     scene = Scene(CREATE, version, {"a": {MODE: "observe"}, "b": {MODE: "observe", OWNER: "x"}})
     scene.stored.failure = StoreFailure("no broker responds")  # the topic has no settings in any case: another id
     scene.sends_frame(scene.frame(creation(topic("a"), validate=validate)))
@@ -195,7 +195,7 @@ def test_a_topic_that_is_created_anew_starts_without_settings(version: int, vali
 
 
 @CREATE_VERSIONS
-def test_a_topic_that_is_created_anew_has_only_what_its_creation_names(version: int) -> None:
+def test_recreated_topic_has_only_the_settings_of_the_creation_request(version: int) -> None:
     scene = Scene(CREATE, version, {"a": {OWNER: "x"}})
 
     scene.sends(creation(topic("a", (MODE, "mark"))))
@@ -206,7 +206,7 @@ def test_a_topic_that_is_created_anew_has_only_what_its_creation_names(version: 
 
 
 @CREATE_VERSIONS
-def test_a_topic_that_is_mentioned_twice_is_left_to_the_broker(version: int) -> None:
+def test_duplicate_topic_is_forwarded_for_the_broker_to_reject(version: int) -> None:
     scene = Scene(CREATE, version)
 
     asked = scene.sends(creation(topic("a", (MODE, "bad")), topic("a"), topic("b", (MODE, "mark"))))
@@ -219,7 +219,7 @@ def test_a_topic_that_is_mentioned_twice_is_left_to_the_broker(version: int) -> 
 
 
 @CREATE_VERSIONS
-def test_a_creation_that_is_too_large_gets_an_error_for_each_topic(version: int) -> None:
+def test_oversized_creation_request_gets_an_error_for_each_topic(version: int) -> None:
     scene = Scene(CREATE, version)
     many = [topic(f"t{n}", RETENTION) for n in range(MOST_READ // 2)]
 
@@ -271,7 +271,7 @@ def test_a_topic_that_is_deleted_by_its_id_loses_its_settings() -> None:
 
 
 @DELETE_VERSIONS
-def test_a_failure_to_store_a_deletion_is_no_error_of_the_client(version: int) -> None:
+def test_store_failure_after_topic_deletion_is_not_returned_to_the_client(version: int) -> None:
     scene = Scene(DELETE, version, {"a": {MODE: "observe"}})
     scene.stored.failure = StoreFailure("no broker responds")
     scene.sends_frame(scene.frame(deletion(version, "a")))

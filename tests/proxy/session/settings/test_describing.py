@@ -53,7 +53,7 @@ def ours_in(result: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 @VERSIONS
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_topics_without_settings_pass_as_they_came(version: int, has_fast_path: bool) -> None:
+def test_description_of_topics_without_settings_is_forwarded_unchanged(version: int, has_fast_path: bool) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {MODE: "observe"}}, has_fast_path)
     frame = scene.frame(description(("other", None), ("payments", [MODE])))
 
@@ -67,7 +67,7 @@ def test_topics_without_settings_pass_as_they_came(version: int, has_fast_path: 
 
 @VERSIONS
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_settings_are_added_to_what_the_broker_describes(version: int, has_fast_path: bool) -> None:
+def test_settings_are_added_to_the_broker_description(version: int, has_fast_path: bool) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {OWNER: "team", MODE: "mark"}}, has_fast_path)
     frame = scene.frame(description(("orders", None), ("other", []), synonyms=True, docs=True))
 
@@ -95,7 +95,7 @@ def test_settings_are_added_to_what_the_broker_describes(version: int, has_fast_
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_synonyms_and_documentation_are_only_added_if_asked_for(version: int) -> None:
+def test_synonyms_and_documentation_are_only_added_on_request(version: int) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
     scene.sends(description(("orders", None)))
 
@@ -117,7 +117,7 @@ NAMES: list[tuple[list[str] | None, list[tuple[str, str | None]]]] = [
 
 @VERSIONS
 @pytest.mark.parametrize(("names", "expected"), NAMES)
-def test_only_the_settings_that_are_asked_for_are_added(
+def test_only_requested_settings_are_added(
     version: int, names: list[str] | None, expected: list[tuple[str, str | None]]
 ) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
@@ -129,7 +129,7 @@ def test_only_the_settings_that_are_asked_for_are_added(
 
 
 @VERSIONS
-def test_each_mention_of_a_topic_has_the_settings_that_it_asks_for(version: int) -> None:
+def test_each_duplicate_of_a_topic_gets_its_requested_settings(version: int) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}})
     scene.sends(description(("orders", [OWNER]), ("orders", [MODE])))
 
@@ -139,7 +139,7 @@ def test_each_mention_of_a_topic_has_the_settings_that_it_asks_for(version: int)
 
 
 @VERSIONS
-def test_nothing_is_added_to_an_error_or_to_another_resource(version: int) -> None:
+def test_no_settings_are_added_to_errors_or_other_resource_types(version: int) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {MODE: "mark"}, "1": {MODE: "mark"}})
     value = description(("orders", None))
     value["resources"].append({"resource_type": 4, "resource_name": "1", "configuration_keys": None})
@@ -152,7 +152,7 @@ def test_nothing_is_added_to_an_error_or_to_another_resource(version: int) -> No
 
 
 @VERSIONS
-def test_a_key_that_this_release_does_not_know_is_shown(version: int) -> None:
+def test_stored_setting_with_unknown_key_is_described(version: int) -> None:
     scene = Scene(DESCRIBE, version, {"orders": {"sluicegate.of.later": "1"}})
     scene.sends(description(("orders", ["sluicegate.of.later"])))
 
@@ -198,7 +198,7 @@ def test_a_malformed_response_closes_both_connections(version: int) -> None:
 
 
 @VERSIONS
-def test_a_request_passes_unread_if_no_policy_is_a_topic_setting(version: int) -> None:
+def test_describe_request_is_forwarded_unparsed_without_topic_policies(version: int) -> None:
     scene = Scene(DESCRIBE, version)
     frame = scene.frame(description(("orders", [MODE])))
 

@@ -43,7 +43,7 @@ def alteration_of(topics: int) -> bytes:
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_resources_cost_the_loop_little() -> None:
+def test_hundred_thousand_resources_take_little_event_loop_time() -> None:
     frame = alteration_of(99_999)  # with the same number of settings
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
 
@@ -53,7 +53,7 @@ def test_a_hundred_thousand_resources_cost_the_loop_little() -> None:
     assert {code for _, code, _ in errors_in(scene.clients_response())} == {42}
 
 
-def test_resources_that_are_too_many_take_little_memory() -> None:
+def test_oversized_request_takes_little_memory() -> None:
     frame = alteration_of(MOST_READ // 2 + 1)  # the measurement makes the work many times slower
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
 
@@ -63,7 +63,7 @@ def test_resources_that_are_too_many_take_little_memory() -> None:
 
 
 @pytest.mark.long
-def test_the_largest_request_that_is_read_costs_the_loop_little() -> None:
+def test_largest_accepted_request_takes_little_event_loop_time() -> None:
     many = [resource(f"t{number}", (MODE, SET, "observe")) for number in range(MOST_READ // 2)]
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
     frame = scene.frame(alteration(*many))
@@ -86,7 +86,7 @@ def describe(topics: int) -> tuple[Scene, bytes, bytes]:
 
 
 @pytest.mark.long
-def test_ten_thousand_described_topics_cost_the_loop_little() -> None:
+def test_describing_ten_thousand_topics_takes_little_event_loop_time() -> None:
     scene, frame, response = describe(10_000)
 
     with cheap_for_the_loop():
@@ -96,7 +96,7 @@ def test_ten_thousand_described_topics_cost_the_loop_little() -> None:
     assert ours_in(scene.clients_response()["results"][-1])[0] == (MODE, "mark")
 
 
-def test_described_topics_take_little_memory() -> None:
+def test_describing_topics_takes_little_memory() -> None:
     scene, frame, response = describe(1_000)  # the measurement makes the work many times slower
 
     def step() -> None:

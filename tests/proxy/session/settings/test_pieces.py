@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"bc" * 1000, b"d" * (MIB - 1), b"e" * (2 * MIB + 3)]), max_size=6))
-def test_pieces_have_the_bytes_of_the_parts(parts: list[bytes]) -> None:
+def test_pieces_contain_all_bytes_of_the_parts_in_order(parts: list[bytes]) -> None:
     calls: list[None] = []
 
     pieces = in_pieces(map(memoryview, parts), lambda: calls.append(None))

@@ -22,7 +22,9 @@ LISTS: list[tuple[str, int, str, str]] = [
 
 
 @pytest.mark.parametrize(("current", "operation", "value", "expected"), LISTS)
-def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, value: str, expected: str) -> None:
+def test_appending_and_subtracting_gives_the_same_list_as_a_broker(
+    current: str, operation: int, value: str, expected: str
+) -> None:
     asked = RequestedSetting(CLIENTS, operation, value, 0, 0)
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: current})
@@ -31,7 +33,7 @@ def test_a_list_has_the_value_that_a_broker_has(current: str, operation: int, va
     assert found == (RequestedValues({CLIENTS: expected}) if expected else RequestedValues({}, frozenset({CLIENTS})))
 
 
-def test_a_list_grows_to_what_a_response_can_have() -> None:
+def test_list_too_long_for_a_response_is_rejected() -> None:
     asked = RequestedSetting(CLIENTS, APPEND, "b" * 20_000, 0, 0)
 
     found = requested_values(ApiKey.INCREMENTAL_ALTER_CONFIGS, [asked], {CLIENTS: "a" * 20_000})

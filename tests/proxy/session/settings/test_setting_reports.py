@@ -41,7 +41,7 @@ def test_an_accepted_change_is_logged_with_its_keys() -> None:
     assert set(line["keys"].split(", ")) == {OWNER, MODE}
 
 
-def test_a_refused_change_is_logged_with_its_error() -> None:
+def test_rejected_change_is_logged_with_its_error() -> None:
     (line,) = lines_of(resource("orders", (OWNER, SET, SECRET), (MODE, SET, "bad")))
 
     assert (line["event"], line["log_level"]) == ("topic settings refused", "warning")
@@ -55,7 +55,7 @@ def test_a_change_that_was_not_stored_is_logged_with_the_reason() -> None:
     assert (line["event"], line["reason"]) == ("topic settings not stored", "no broker responds")
 
 
-def test_many_topics_and_hostile_names_make_one_short_line() -> None:
+def test_change_of_many_topics_with_hostile_names_logs_one_short_line() -> None:
     many = [resource(f"t{number}", (OWNER, SET, SECRET)) for number in range(5_000)]
     (line,) = lines_of(*many)
 

@@ -74,7 +74,7 @@ def test_the_memory_of_a_response_is_counted_until_the_client_reads_it() -> None
 
 
 @pytest.mark.parametrize("has_fast_path", [False, True])
-def test_later_requests_wait_for_their_turn(has_fast_path: bool) -> None:
+def test_later_requests_wait_until_the_settings_are_changed(has_fast_path: bool) -> None:
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, has_fast_path=has_fast_path)
     first = scene.frame(alteration(resource("a", (MODE, SET, "observe"))))
     second = scene.frame(alteration(resource("b", ("retention.ms", SET, "1"))))
@@ -93,7 +93,7 @@ def test_later_requests_wait_for_their_turn(has_fast_path: bool) -> None:
     assert scene.play.client.sent == answered + response
 
 
-def test_a_session_that_ends_meanwhile_gets_no_response() -> None:
+def test_session_closed_during_background_work_gets_no_response() -> None:
     scene = Scene(ApiKey.DESCRIBE_CONFIGS, 4, {"orders": {MODE: "mark"}})
     held = HeldWork(scene)
     scene.sends(description(("orders", None)))
@@ -111,7 +111,7 @@ def test_a_session_that_ends_meanwhile_gets_no_response() -> None:
     assert scene.play.parts.budget.small_responses.held_bytes == 0
 
 
-def test_settings_are_stored_though_the_client_has_left() -> None:
+def test_settings_are_stored_after_the_client_has_disconnected() -> None:
     """As a broker does: a request that was sent takes effect."""
     scene = Scene(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1)
     scene.sends(alteration(resource("a", (MODE, SET, "observe"))))
@@ -178,7 +178,7 @@ def test_a_description_waits_until_the_settings_are_known() -> None:
 
 
 @pytest.mark.parametrize("api", [ApiKey.CREATE_TOPICS, ApiKey.INCREMENTAL_ALTER_CONFIGS])
-def test_a_request_without_a_setting_of_sluicegate_does_not_wait(api: ApiKey) -> None:
+def test_request_without_sluicegate_settings_does_not_wait(api: ApiKey) -> None:
     scene = Scene(api, 1)
     scene.stored.are_known = False
     request = (

@@ -121,9 +121,7 @@ def java_results_of_rows() -> dict[str, AvroInJava]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_a_schema_that_java_reads_is_usable_and_accepts_what_java_writes(
-    row: str, java_results_of_rows: dict[str, AvroInJava]
-) -> None:
+def test_accepts_avro_schemas_and_data_that_java_accepts(row: str, java_results_of_rows: dict[str, AvroInJava]) -> None:
     java = java_results_of_rows[row]
 
     assert java.error is None
@@ -164,7 +162,7 @@ class RandomSchema:
         return named | {"type": "record", "fields": fields}
 
 
-def test_random_avro_schemas_that_java_reads_are_usable() -> None:
+def test_accepts_random_avro_schemas_that_java_accepts() -> None:
     drawn = [json.dumps(RandomSchema(seed).schema()) for seed in range(3_000)]
     used = 0
 
@@ -195,7 +193,7 @@ def test_random_avro_schemas_that_java_reads_are_usable() -> None:
         ({"type": "record", "fields": []}, "has no name"),
     ],
 )
-def test_a_schema_that_java_rejects_too_is_unusable_with_its_reason(schema: Any, words: str) -> None:
+def test_rejects_avro_schemas_that_java_rejects_with_the_reason(schema: Any, words: str) -> None:
     (java,) = avro_in_java([json.dumps(schema)])
 
     assert java.error is not None

@@ -62,17 +62,17 @@ def steps_of_schema(schema: Any, data: bytes) -> int:
         ({"type": "array", "items": ["null", NULLS]}, b"\xc0\x84\x3d" + b"\x02" * 500_000 + b"\x00"),
     ],
 )
-def test_avro_values_of_no_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
+def test_avro_values_without_bytes_add_to_the_cost(schema: Any, data: bytes) -> None:
     assert steps_of_schema(schema, data) > INLINE_STEPS
 
 
-def test_a_recursive_avro_record_without_a_base_has_no_cost_bound() -> None:
+def test_infinitely_recursive_avro_record_has_unbounded_cost() -> None:
     schema = {"type": "record", "name": "A", "fields": [{"name": "a", "type": "A"}, {"name": "b", "type": "A"}]}
 
     assert steps_of_schema(schema, b"") == UNBOUNDED
 
 
-def test_ordinary_records_are_inline_whatever_their_size() -> None:
+def test_ordinary_avro_records_are_validated_inline_at_any_size() -> None:
     content = avro_content(json.dumps(ORDER))
 
     assert steps_of(content.fault, b"\0" * 100) < 500
@@ -81,7 +81,7 @@ def test_ordinary_records_are_inline_whatever_their_size() -> None:
     assert avro_content(json.dumps(doubling_schema(28))).ordinary(0) is None
 
 
-def test_a_count_of_items_of_no_bytes_costs_nothing() -> None:
+def test_counting_avro_items_without_bytes_is_cheap() -> None:
     content = avro_content(json.dumps({"type": "array", "items": NULLS}))
     began = thread_time()
 
@@ -133,7 +133,7 @@ class RandomSchema:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_no_walk_takes_longer_than_its_steps_or_meets_more_values(seed: int) -> None:
+def test_avro_validation_stays_within_its_estimated_steps_and_values(seed: int) -> None:
     drawn = RandomSchema(seed)
     random.seed(seed)  # the random numbers of fastavro
     for _ in range(10):

@@ -76,12 +76,12 @@ def fault(schema: Any, data: bytes) -> str | None:
 
 
 @given(ORDERS)
-def test_data_that_fastavro_writes_pass(order: Any) -> None:
+def test_accepts_data_written_by_fastavro(order: Any) -> None:
     assert CONTENT.fault(encode_avro(order), StepBudget()) is None
 
 
 @given(ORDERS, st.data())
-def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObject) -> None:
+def test_rejects_truncated_or_lengthened_avro_data(order: Any, data: st.DataObject) -> None:
     datum = encode_avro(order)
 
     assert CONTENT.fault(datum[: data.draw(st.integers(0, len(datum) - 1))], StepBudget()) is not None
@@ -91,7 +91,7 @@ def test_truncated_or_lengthened_data_are_rejected(order: Any, data: st.DataObje
 
 @settings(max_examples=300)
 @given(ORDERS, st.data())
-def test_fastavro_reads_accepted_data_to_their_end(order: Any, data: st.DataObject) -> None:
+def test_accepted_avro_data_is_read_completely_by_fastavro(order: Any, data: st.DataObject) -> None:
     datum = bytearray(encode_avro(order))
     for _ in range(data.draw(st.integers(1, 3))):
         datum[data.draw(st.integers(0, len(datum) - 1))] = data.draw(st.integers(0, 255))
@@ -141,7 +141,7 @@ LIST = {"type": "record", "name": "Link", "fields": [{"name": "next", "type": ["
         (LIST, b"\x02" * 1_000_000, f"more than {MAX_DEPTH} levels deep"),
     ],
 )
-def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: str) -> None:
+def test_rejects_bytes_that_are_no_avro_datum(schema: Any, data: bytes, said: str) -> None:
     words = fault(schema, data)
 
     assert words is not None
@@ -161,11 +161,11 @@ def test_bytes_that_are_no_datum_have_a_fault(schema: Any, data: bytes, said: st
         ({"type": "string", "logicalType": "uuid"}, b"\x02a"),
     ],
 )
-def test_unusual_but_valid_avro_is_accepted(schema: Any, data: bytes) -> None:
+def test_accepts_unusual_but_valid_avro(schema: Any, data: bytes) -> None:
     assert fault(schema, data) is None
 
 
-def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> None:
+def test_limits_avro_items_without_bytes_across_blocks_as_in_java() -> None:
     most = b"\xee\xff\xff\xff\x0f"  # 2,147,483,639, in zig-zag
     nulls = {"type": "array", "items": "null"}
 
@@ -175,7 +175,7 @@ def test_items_of_no_size_are_bounded_over_all_blocks_as_java_bounds_them() -> N
     assert MOST_EMPTY_ITEMS == 2_147_483_639
 
 
-def test_the_violation_names_the_field_and_quotes_no_content() -> None:
+def test_avro_violation_names_the_field_and_quotes_no_content() -> None:
     address = {"type": "record", "name": "Address", "fields": [{"name": "zip", "type": "string"}]}
     schema = {"type": "record", "name": "com.example.Customer", "fields": [{"name": "home", "type": address}]}
     words = FollowsSchema(Side.VALUE, avro_content(json.dumps(schema))).fault(record(b"\x0csec\xffet"))
@@ -186,7 +186,7 @@ def test_the_violation_names_the_field_and_quotes_no_content() -> None:
     )
 
 
-def test_a_named_type_may_be_defined_in_a_reference() -> None:
+def test_avro_named_type_can_be_defined_in_a_referenced_schema() -> None:
     street = {"type": "record", "name": "com.example.Street", "fields": [{"name": "name", "type": "string"}]}
     home = {"type": "record", "name": "com.example.Home", "fields": [{"name": "street", "type": "Street"}]}
     person = {"type": "record", "name": "com.example.Person", "fields": [{"name": "home", "type": "Home"}]}
@@ -202,12 +202,12 @@ def test_a_named_type_may_be_defined_in_a_reference() -> None:
     "text",
     ["{", '{"type": "record"}', '"strang"', '{"type":"record","name":"A","fields":[{"name":"b","type":"B"}]}', "7"],
 )
-def test_text_that_is_no_schema_is_an_error(text: str) -> None:
+def test_rejects_text_that_is_no_avro_schema(text: str) -> None:
     with pytest.raises(SchemaUnusable):
         avro_content(text)
 
 
-def test_a_schema_that_doubles_at_each_level_is_compiled_in_time() -> None:
+def test_exponentially_growing_avro_schema_is_compiled_quickly() -> None:
     fields = [
         {"name": f"f{i}", "type": {"type": "record", "name": f"R{i}", "fields": []}} if i == 0 else None
         for i in range(1)
@@ -222,7 +222,7 @@ def test_a_schema_that_doubles_at_each_level_is_compiled_in_time() -> None:
     assert content.fault(b"\0", StepBudget()) is None
 
 
-def test_a_rule_with_an_envelope_requires_it() -> None:
+def test_rule_with_envelope_rejects_value_without_the_envelope() -> None:
     rule = FollowsSchema(Side.KEY, avro_content('"long"'), Envelope.CONFLUENT)
 
     assert rule.fault(record(key=b"\0\0\0\0\x07\x02")) is None

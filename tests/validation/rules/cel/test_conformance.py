@@ -18,7 +18,7 @@ CASES: dict[str, list[list[str]]] = json.loads((Path(__file__).parent / "cel_con
 
 
 @pytest.mark.parametrize("section", CASES)
-def test_every_case_gives_what_the_specification_expects(section: str) -> None:
+def test_cel_conformance_cases_give_the_specified_results(section: str) -> None:
     assert [expression for expression, expected in CASES[section] if _outcome(expression) != expected] == []
 
 

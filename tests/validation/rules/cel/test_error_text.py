@@ -44,11 +44,11 @@ OTHER = "the record has a value of a type or size that the expression cannot use
         ("value.n.all(x, x > 1)", {"n": 5}, f"{OTHER} (a loop over a value that is not a list or map: value.n)"),
     ],
 )
-def test_an_error_of_an_evaluation_names_its_kind(expression: str, value: Any, text: str) -> None:
+def test_cel_evaluation_error_names_its_kind(expression: str, value: Any, text: str) -> None:
     assert IsTrue(expression).fault(record(json.dumps(value).encode())) == f"{text}: {expression}"
 
 
-def test_a_value_that_is_not_json_is_named() -> None:
+def test_cel_error_reports_that_the_value_is_not_json() -> None:
     text = f"{OTHER} (a field of a value that is not an object); the value is not JSON: value.n > 1"
 
     assert IsTrue("value.n > 1").fault(record(b"plain")) == text

@@ -366,7 +366,7 @@ def test_an_empty_object_is_accepted_as_by_javas_client() -> None:
     assert case.rule().fault(record(b"\0\0\0\0\1" + data[5:])) is None
 
 
-def test_the_field_is_named_but_not_its_value() -> None:
+def test_field_condition_violation_names_the_field_but_not_its_value() -> None:
     rule = _Case("JSON", "value.startsWith('o-')", ["ID"]).rule()
 
     words = str(rule.fault(record(b'\0\0\0\0\1{"id": "a secret"}')))
@@ -375,7 +375,7 @@ def test_the_field_is_named_but_not_its_value() -> None:
     assert "secret" not in words
 
 
-def test_fields_are_counted_before_they_are_evaluated() -> None:
+def test_fields_are_counted_before_their_conditions_are_evaluated() -> None:
     case = _Case("AVRO", "typeName == 'STRING' ; value != ''", None)
     rule = case.rule()
     counts = (1, 1_000, 100_000)
@@ -388,7 +388,7 @@ def test_fields_are_counted_before_they_are_evaluated() -> None:
     assert "too costly to validate: more than 100,000 fields" in str(rule.fault(values[2]))
 
 
-def test_a_circular_schema_is_too_costly() -> None:
+def test_field_condition_on_a_circular_schema_is_too_costly() -> None:
     schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"$ref": "#/properties/a"}}}
     rule = {"name": "c", "kind": "CONDITION", "type": "CEL_FIELD", "mode": "WRITE", "expr": "true"}
     body = {"schemaType": "JSON", "schema": json.dumps(schema), "ruleSet": {"domainRules": [rule]}}

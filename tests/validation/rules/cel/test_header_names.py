@@ -20,5 +20,5 @@ from sluicegate.validation.rules.cel.rule import IsTrue
         ("[headers].size() == 1", None),
     ],
 )
-def test_only_constant_header_keys_are_listed(expression: str, names: set[bytes] | None) -> None:
+def test_header_names_lists_only_constant_header_keys(expression: str, names: set[bytes] | None) -> None:
     assert IsTrue(expression).header_names == names

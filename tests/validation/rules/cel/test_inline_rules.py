@@ -100,7 +100,7 @@ def verdict_differences(language: str, seed: int) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("language", ["AVRO", "JSON", "PROTOBUF"])
-def test_verdicts_are_those_of_confluents_serializer(language: str) -> None:
+def test_inline_rule_verdicts_equal_those_of_confluents_serializer(language: str) -> None:
     found = [each for seed in range(8) for each in verdict_differences(language, seed)[1]]
 
     assert found == []
@@ -115,14 +115,14 @@ def _fault(text: str, data: bytes, now: int = 0) -> str | None:
     return compiled_inline_rules(avro_content(text), (), lambda: now).fault(record(data))
 
 
-def test_now_in_a_rule_is_the_time_of_the_clock() -> None:
+def test_cel_now_in_an_inline_rule_is_the_current_time() -> None:
     text = _record({"name": "past", "expr": "timestamp(this) < now"})
 
     assert _fault(text, b"\x0a", now=6_000_000_000) is None
     assert "does not meet the rule past" in str(_fault(text, b"\x0a", now=5_000_000_000))
 
 
-def test_a_text_that_a_rule_gives_is_not_quoted_since_it_may_quote_the_record() -> None:
+def test_violation_shows_the_rule_doc_instead_of_text_computed_by_the_rule() -> None:
     text = _record({"name": "low", "expr": "this < 5 ? '' : 'too high: ' + string(this)", "doc": "below five"})
 
     assert _fault(text, b"\x0e") == "the field n does not meet the rule low inside its schema: below five"
@@ -137,9 +137,7 @@ def test_a_text_that_a_rule_gives_is_not_quoted_since_it_may_quote_the_record() 
         ({"name": "d", "expr": "1 + 1"}, "cannot be compiled: the expression returns int"),
     ],
 )
-def test_a_rule_that_cannot_be_compiled_is_named_for_the_records_that_it_applies_to(
-    rule: dict[str, str], why: str
-) -> None:
+def test_uncompilable_inline_rule_is_reported_only_for_records_it_applies_to(rule: dict[str, str], why: str) -> None:
     """Confluent's client rejects a record that such a rule applies to, unless it knows the function, and no other."""
     fields = {"mail": {"confluent:rules": [rule]}, "n": {"confluent:rules": [{"name": "positive", "expr": "this > 0"}]}}
     case = SchemaWithRules("JSON", {}, text=json.dumps({"type": "object", "properties": fields}))
@@ -162,7 +160,7 @@ ADDED_FUNCTIONS = [name for name in EXTRA_FUNCS if name[0] != "_" and name not i
 
 
 @pytest.mark.parametrize("name", ADDED_FUNCTIONS)
-def test_a_function_of_confluents_client_is_named_as_not_available(name: str) -> None:
+def test_unavailable_function_of_confluents_client_is_reported(name: str) -> None:
     expressions = (
         [f"{name}(this, this) == true"] if "." in name else [f"{name}(this) == true", f"this.{name}() == true"]
     )
@@ -174,21 +172,21 @@ def test_a_function_of_confluents_client_is_named_as_not_available(name: str) ->
 @pytest.mark.parametrize(
     "expression", ["timestamp(this, 3) < now", "timestamp.of(this) < now", "value > 0", "message.a"]
 )
-def test_a_name_that_an_inline_rule_does_not_have_is_explained(expression: str) -> None:
+def test_undefined_name_in_an_inline_rule_is_explained(expression: str) -> None:
     explained = "exists, but with other arguments|timestamp.of is not available|there are now, this$"
     with pytest.raises(SchemaError, match=explained):
         _fault(_record({"name": "r", "expr": expression}), b"\2")
 
 
 @pytest.mark.parametrize("other", ["null", "''", "0"])
-def test_a_list_can_be_compared_with_anything(other: str) -> None:
+def test_inline_rule_can_compare_a_list_with_any_type(other: str) -> None:
     """Confluent's client for Python cannot compare these. By CEL's specification the values differ."""
     text = _record({"name": "r", "expr": f"this != {other}"}, kind={"type": "array", "items": "int"})
 
     assert _fault(text, b"\0") is None
 
 
-def test_steps_grow_with_the_values_that_have_rules_and_with_what_a_rule_reads() -> None:
+def test_inline_rule_steps_grow_with_ruled_values_and_the_data_read() -> None:
     numbers = {"type": "array", "items": {"type": "object", "confluent:rules": [{"name": "r", "expr": "this.n > 0"}]}}
     each = compiled_inline_rules(json_schema_content(json.dumps(numbers)), (), lambda: 0)
     loop = {"type": "object", "confluent:rules": [{"name": "r", "expr": "this.n.all(x, this.n.exists(y, y == x))"}]}
@@ -223,7 +221,7 @@ class _NoMemory:
     ],
     ids=["inline rules", "conditions on fields"],
 )
-def test_a_record_that_takes_all_memory_is_too_costly_in_the_rules_process(expression: ExpressionOfSchema) -> None:
+def test_record_that_exhausts_memory_is_too_costly_in_the_rules_process(expression: ExpressionOfSchema) -> None:
     """The rules process has its own limit; an outage there would make the producer send the record again for ever."""
     with pytest.raises(Outage) as raised:
         expression.fault(record(b"x"))

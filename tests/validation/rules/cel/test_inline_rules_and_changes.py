@@ -124,7 +124,7 @@ def test_rules_about_unchanged_fields_are_evaluated(document: dict[str, Any], re
 
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
-def test_a_rule_below_alternatives_that_a_change_may_decide_is_not_evaluated(keyword: str) -> None:
+def test_skips_inline_rule_below_alternatives_that_a_field_change_may_decide(keyword: str) -> None:
     """The first schema, without rules, describes the person before the change, the second one the person after it."""
 
     def person_schema(pattern: str, rules: list[dict[str, str]]) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_a_rule_below_alternatives_that_a_change_may_decide_is_not_evaluated(key
     assert case.rule().fault(record(before[0])) is None
 
 
-def test_no_rule_is_evaluated_if_the_whole_value_is_changed() -> None:
+def test_evaluates_no_inline_rule_if_the_whole_value_is_changed() -> None:
     whole = Rule("w", "", RuleKind.TRANSFORM, RuleMode.WRITE, "JSONATA", [], None, "$", "NONE", "ERROR", False)
     case = SchemaWithRules("JSON", {}, [whole], json.dumps(PERSON))
 
@@ -169,7 +169,7 @@ def test_no_rule_is_evaluated_if_the_whole_value_is_changed() -> None:
         ("thisage > 1", False),
     ],
 )
-def test_an_expression_that_may_read_a_changed_field_is_found(expression: str, reads: bool) -> None:
+def test_detects_expression_that_may_read_a_changed_field(expression: str, reads: bool) -> None:
     def changeable_field(name: str, *tags: str, holds_fields: bool = False) -> ChangeableField:
         return ChangeableField(f"$.{name}", name, frozenset(tags), holds_fields)
 

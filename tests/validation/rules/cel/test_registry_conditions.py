@@ -170,7 +170,7 @@ def test_rules_that_no_serializer_enforces_do_not_apply(more: dict[str, Any], ap
     assert bool(write_rules_in(_rule_set(rule).to_dict()).conditions) is applies
 
 
-def test_a_condition_that_cannot_be_evaluated_is_no_verdict_on_the_record() -> None:
+def test_condition_that_cannot_be_compiled_raises_a_schema_error() -> None:
     for condition, why in (
         (_condition("message.id.isEmail()"), "its condition c cannot be compiled: .*isEmail"),
         (_condition("true", type="JSONATA"), "its condition c is written in JSONATA, which is not supported here"),

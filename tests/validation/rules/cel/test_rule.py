@@ -59,7 +59,7 @@ def test_each_json_value_has_exactly_one_cel_type(value: bytes, kind: str) -> No
         ("value.state", "the expression returns string instead of true or false of the record"),
     ],
 )
-def test_a_violation_names_the_expression(expression: str, said: str) -> None:
+def test_cel_violation_names_the_expression(expression: str, said: str) -> None:
     words = IsTrue(expression).fault(ORDER)
 
     assert words is not None
@@ -103,9 +103,7 @@ def test_a_violation_names_the_expression(expression: str, said: str) -> None:
         ("value.x in value.y", b'{"x": 1, "y": 1}', b""),
     ],
 )
-def test_a_null_or_another_type_is_a_violation_and_no_outage(
-    expression: str, value: bytes | None, key: bytes | None
-) -> None:
+def test_cel_type_error_is_a_violation_not_an_outage(expression: str, value: bytes | None, key: bytes | None) -> None:
     words = IsTrue(expression).fault(record(value, key))
 
     assert words is not None
@@ -113,13 +111,13 @@ def test_a_null_or_another_type_is_a_violation_and_no_outage(
     assert "yesterday" not in words
 
 
-def test_a_value_that_is_no_json_is_bytes_and_a_null_one_null() -> None:
+def test_cel_value_is_bytes_if_not_json_and_null_if_null() -> None:
     assert IsTrue("value == b'plain'").fault(record(b"plain")) is None
     assert IsTrue("value == null").fault(record(None)) is None
     assert IsTrue("value.amount > 0").fault(record(b"plain")) is not None
 
 
-def test_only_json_is_read_after_a_schema_id() -> None:
+def test_cel_skips_a_schema_id_only_before_json() -> None:
     positive = IsTrue("value.amount > 0")
     assert positive.fault(record(b'\0\0\0\0\x07{"amount": 1}')) is None
     assert positive.fault(record(b'\0\0\0\0\x07{"amount": 0}')) is not None
@@ -168,11 +166,11 @@ def test_expressions_see_json_values_as_cel_values(expression: str, value: bytes
         ((b"tenant", b"acme"), (b"", b""), (b"a\0b", b"\0")),
     ],
 )
-def test_a_header_is_found_whatever_others_are_there(headers: tuple[Header, ...]) -> None:
+def test_cel_expression_finds_a_header_among_any_others(headers: tuple[Header, ...]) -> None:
     assert IsTrue("headers.tenant == 'acme'").fault(record(b"{}", b"", headers)) is None
 
 
-def test_headers_have_names_of_text_and_the_last_value_of_each() -> None:
+def test_cel_headers_have_text_names_and_the_last_value_of_each_name() -> None:
     headers: tuple[Header, ...] = ((b"\xff", b"1"), (b"a\0b", b"c\0d"), (b"a", b"1"), (b"a", None), (b"b", b"\xff\0"))
     seen = record(b"{}", b"", headers)
 
@@ -185,7 +183,7 @@ def test_headers_have_names_of_text_and_the_last_value_of_each() -> None:
         assert IsTrue(expression).fault(seen) is None
 
 
-def test_a_client_may_have_any_name() -> None:
+def test_cel_client_attributes_accept_any_characters() -> None:
     client = Client("127.0.0.1", "a\0b", None, None, "User:\ud800")
     seen = RuledRecord("t", 0, 0, 0, None, None, (), client)
 
@@ -205,17 +203,17 @@ def test_a_client_may_have_any_name() -> None:
         (b'{"x": ' + b"[" * 100 + b"]" * 100 + b', "y": 1}', "nested more than 100 levels deep"),
     ],
 )
-def test_json_without_a_cel_value_satisfies_no_expression(value: bytes, said: str) -> None:
+def test_json_that_cel_cannot_represent_violates_every_expression(value: bytes, said: str) -> None:
     assert IsTrue("value.y == 1").fault(record(value)) == (
         f"the value is JSON {said}, which no expression can read: value.y == 1"
     )
 
 
-def test_json_of_a_hundred_levels_is_evaluated() -> None:
+def test_cel_evaluates_json_nested_a_hundred_levels_deep() -> None:
     assert IsTrue("value != 1").fault(record(b"[" * 100 + b"]" * 100)) is None
 
 
-def test_an_expression_requires_only_the_parts_that_it_names() -> None:
+def test_cel_rule_requires_only_record_parts_named_in_the_expression() -> None:
     assert IsTrue("value.a == 1").parts == Part.VALUE
     assert IsTrue("topic == 'a' && timestamp > 0").parts == Part.NONE
     assert IsTrue("key == 'a' && 'b' in headers").parts == Part.KEY | Part.HEADERS
@@ -251,14 +249,14 @@ def test_an_expression_requires_only_the_parts_that_it_names() -> None:
         ("value.all(a," * 140 + "true" + ")" * 140, "nested more than 32 levels deep"),
     ],
 )
-def test_an_unusable_expression_is_an_error_when_it_is_read(expression: str, said: str) -> None:
+def test_invalid_cel_expression_is_rejected_on_load(expression: str, said: str) -> None:
     with pytest.raises(ExpressionUnusable, match=said):
         IsTrue(expression)
 
 
 @pytest.mark.parametrize("pattern", ["a+", "^[^@]+@[^@]+[.][a-z]{2,}$", r"\\d{4}-\\d\\d", "(?i)straße"])
 @pytest.mark.parametrize("text", ["aa", "x@y.org", "on 2026-01-01", "STRASSE", "STRAßE", ""])
-def test_a_pattern_is_found_anywhere_as_re2_finds_it(pattern: str, text: str) -> None:
+def test_cel_matches_finds_a_pattern_anywhere_as_re2_does(pattern: str, text: str) -> None:
     found = compile_expression(pattern.replace("\\\\", "\\")).search(text) is not None
 
     assert (IsTrue(f"key.matches('{pattern}')").fault(record(b"", text.encode())) is None) == found

@@ -106,7 +106,7 @@ def protobuf_message() -> bytes:
     return encoded
 
 
-def test_avro_values_are_those_that_fastavro_reads() -> None:
+def test_cel_avro_values_equal_those_read_by_fastavro() -> None:
     values = AvroValues(plan_of(ORDER))
     values.compiled("value != null")
 
@@ -131,7 +131,7 @@ def test_avro_values_are_those_that_fastavro_reads() -> None:
         "type(value) == map && key == 'k' && topic == 'orders'",
     ],
 )
-def test_an_avro_record_has_the_values_of_its_schema(expression: str) -> None:
+def test_cel_expression_reads_avro_values_by_schema(expression: str) -> None:
     rule = avro_content(json.dumps(SALE)).expression(expression)
 
     assert rule.fault(record(avro_data(SALE, _SALE), b"k")) is None
@@ -147,7 +147,7 @@ def test_an_avro_record_has_the_values_of_its_schema(expression: str) -> None:
         "type(value) == shop.Sale && value.lines[0] == shop.Sale.Line{sku: 'x', n: 2}",
     ],
 )
-def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> None:
+def test_cel_expression_reads_protobuf_values_by_schema(expression: str) -> None:
     for content, prefix in (
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), b""),
         (indexed_protobuf_content(_DESCRIPTORS), b"\0"),
@@ -165,7 +165,7 @@ def test_a_protobuf_message_has_the_values_of_its_schema(expression: str) -> Non
         ("value.id", "the expression returns string instead of true or false"),
     ],
 )
-def test_a_field_that_the_schema_lacks_is_an_error_before_any_record(expression: str, why: str) -> None:
+def test_cel_expression_on_a_missing_schema_field_is_rejected_on_load(expression: str, why: str) -> None:
     for content, package in (
         (avro_content(json.dumps(SALE)), ""),
         (protobuf_content(_DESCRIPTORS, "shop.Sale"), "shop."),
@@ -184,7 +184,7 @@ def _rule(expression: str) -> TrueOfSchema:
     return TrueOfSchema(expression, HasRegisteredSchema(Side.VALUE, schemas, None, SubjectName.ANY))
 
 
-def test_the_schema_id_of_a_record_selects_its_type() -> None:
+def test_schema_id_selects_the_cel_type_of_a_record() -> None:
     avro_value, protobuf_value = avro_data(SALE, _SALE), b"\0" + protobuf_message()
     rule = _rule("value.lines.size() > 1")
 
@@ -197,7 +197,7 @@ def test_the_schema_id_of_a_record_selects_its_type() -> None:
         assert rule.fault(record(other)) is None
 
 
-def test_an_expression_that_does_not_fit_a_schema_is_no_verdict_on_the_record() -> None:
+def test_expression_that_does_not_fit_a_schema_raises_a_schema_error() -> None:
     for schema_id, data in ((1, avro_data(SALE, _SALE)), (2, b"\0" + protobuf_message())):
         with pytest.raises(SchemaError, match=rf"schema {schema_id} of registry main .*undefined field 'total'.*Sale'"):
             _rule("value.total > 1").fault(record(bytes((0, 0, 0, 0, schema_id)) + data))

@@ -65,7 +65,7 @@ def cpu_seconds(rule: IsTrue, seen: RuledRecord, enough: float) -> float:
         ("size(value) > 0", "é" * 500_000),
     ],
 )
-def test_no_expression_takes_longer_than_its_steps(expression: str, content: object) -> None:
+def test_cel_expressions_take_no_longer_than_their_estimated_steps(expression: str, content: object) -> None:
     rule = IsTrue(expression)
     seen = record_of_json(content)
 
@@ -74,7 +74,7 @@ def test_no_expression_takes_longer_than_its_steps(expression: str, content: obj
     assert cpu_seconds(rule, seen, bound) <= bound
 
 
-def test_random_expressions_over_random_values_take_no_longer_than_their_steps() -> None:
+def test_random_cel_expressions_take_no_longer_than_their_estimated_steps() -> None:
     timed = 0
     for seed in range(200):
         try:
@@ -103,7 +103,7 @@ def test_random_expressions_over_random_values_take_no_longer_than_their_steps()
         ("headers.h == 'v' && key.startsWith('k') && topic == 'orders'", {}),
     ],
 )
-def test_usual_expressions_run_inline(expression: str, content: object) -> None:
+def test_ordinary_cel_expressions_run_inline(expression: str, content: object) -> None:
     assert steps_of(IsTrue(expression).fault, record_of_json(content)) <= INLINE_STEPS
 
 
@@ -118,7 +118,7 @@ def test_usual_expressions_run_inline(expression: str, content: object) -> None:
         ("[value].map(x, x + x)" + ".map(x, x + x)" * 20 + "[0] != ''", "a"),
     ],
 )
-def test_costly_expressions_do_not_run_inline(expression: str, content: object) -> None:
+def test_costly_cel_expressions_do_not_run_inline(expression: str, content: object) -> None:
     assert steps_of(IsTrue(expression).fault, record_of_json(content)) > INLINE_STEPS
 
 
@@ -126,7 +126,7 @@ def test_costly_expressions_do_not_run_inline(expression: str, content: object) 
     "expression",
     ["value.text.matches(value.pattern)", "value.matches('a' + key)", "google.protobuf.Int64Value{value: 1} == value"],
 )
-def test_expressions_of_unknown_cost_are_unbounded(expression: str) -> None:
+def test_cel_expressions_of_unknown_cost_have_unbounded_steps(expression: str) -> None:
     assert steps_of(IsTrue(expression).fault, record_of_json({})) == UNBOUNDED
 
 
@@ -140,7 +140,7 @@ def test_the_cost_of_an_expression_grows_with_the_record() -> None:
     assert found == sorted(found)
 
 
-def test_the_runtimes_budget_of_items_is_a_verdict() -> None:
+def test_exceeding_the_cel_iteration_budget_is_a_violation() -> None:
     rule = IsTrue("value.all(i, i >= 0)")
 
     assert rule.fault(record_of_json(list(range(9_999)))) is None
@@ -149,7 +149,7 @@ def test_the_runtimes_budget_of_items_is_a_verdict() -> None:
     )
 
 
-def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
+def test_exhausted_memory_in_a_cel_expression_is_a_violation() -> None:
     script = (
         "import json, resource\n"
         "from sluicegate.validation.rules.cel.rule import IsTrue\n"
@@ -169,7 +169,7 @@ def test_memory_that_an_expression_exhausts_is_a_verdict() -> None:
 
 
 @pytest.mark.parametrize("pattern", [".*a.{300}c", "(.*a.{20}){10}c", "a[ab]{90}c", "[ab]*a[ab]{200}c"])
-def test_a_pattern_that_keeps_many_states_is_costly(pattern: str) -> None:
+def test_regular_expression_with_many_states_is_costly(pattern: str) -> None:
     """RE2 builds a state for almost each byte. Regression: estimates of 10 ns for a byte allowed 400 ms without
     interruption.
     """

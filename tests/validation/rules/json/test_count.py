@@ -42,7 +42,7 @@ def items_of_json(value: Any, depth: int = 0) -> Iterator[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_count_of_a_text_is_at_least_its_content(seed: int) -> None:
+def test_json_count_is_at_least_the_number_of_items(seed: int) -> None:
     text = RandomJson(seed).text()
     value = json.loads(text)
     expected: Counter[tuple[str, int]] = Counter()
@@ -60,7 +60,7 @@ def test_the_count_of_a_text_is_at_least_its_content(seed: int) -> None:
     assert max(depth for _, depth in expected) < count.levels
 
 
-def test_values_below_the_deepest_counted_level_count_there() -> None:
+def test_json_values_below_the_deepest_level_count_at_that_level() -> None:
     text = b"[" * 400 + b"1,2" + b"]" * 400 + b" "
     count = JsonCount(text)
 
@@ -73,11 +73,11 @@ def test_values_below_the_deepest_counted_level_count_there() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"]]]]", b'"', b'"\\', b"{", b"-", b"1e-e-e-5", b"\xff\x00", b"[" * 300 + b"}" * 900]
 )
-def test_malformed_text_is_counted_to_its_end(text: bytes) -> None:
+def test_malformed_json_is_counted_to_its_end(text: bytes) -> None:
     assert JsonCount(text).levels >= 1
 
 
-def test_keys_count_at_the_depth_of_their_values_and_strings_are_no_structure() -> None:
+def test_json_keys_count_at_value_depth_and_brackets_in_strings_are_ignored() -> None:
     text = b'{"a[{,": "]}:,1e-5", "b": {"cc": 1.5}}'
     count = JsonCount(text)
 
@@ -89,7 +89,7 @@ def test_keys_count_at_the_depth_of_their_values_and_strings_are_no_structure() 
 
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("levels", [1, 2, 5, DEEPEST + 1])
-def test_the_weighted_cost_equals_that_of_the_counts(seed: int, levels: int) -> None:
+def test_weighted_sum_equals_the_cost_by_separate_counts(seed: int, levels: int) -> None:
     drawn = RandomJson(seed)
     text = drawn.text()[: None if seed % 2 else 1000]
     weights = array("d", (drawn.random.randrange(100) for _ in range(3 * levels)))

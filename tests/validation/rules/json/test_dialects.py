@@ -97,7 +97,9 @@ def java_results_of_rows() -> dict[str, list[list[bool]]]:
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_verdicts_are_those_of_javas_libraries(row: str, java_results_of_rows: dict[str, list[list[bool]]]) -> None:
+def test_json_schema_verdicts_equal_those_of_java_libraries(
+    row: str, java_results_of_rows: dict[str, list[list[bool]]]
+) -> None:
     schema, values = ROWS[row]
     content = json_schema_content(json.dumps(schema))
     ours = [content.fault(json.dumps(value).encode(), StepBudget()) is None for value in values]
@@ -122,7 +124,7 @@ def test_boolean_exclusive_limits_of_draft_4_apply_in_any_draft(schema: dict[str
     assert [content.fault(value, StepBudget()) is None for value in (b"3", b"4")] == [True, False]
 
 
-def test_a_pattern_that_may_backtrack_has_no_bound_of_steps_and_others_have() -> None:
+def test_only_patterns_that_may_backtrack_have_unbounded_steps() -> None:
     looking = json_schema_content('{"pattern": "^(?=a)"}')
     plain = json_schema_content('{"pattern": "^abc\\\\Z"}')
 
@@ -130,7 +132,7 @@ def test_a_pattern_that_may_backtrack_has_no_bound_of_steps_and_others_have() ->
     assert steps_of(plain.fault, b'"a"') <= INLINE_STEPS
 
 
-def test_a_schema_of_its_own_draft_is_not_translated() -> None:
+def test_schema_without_declared_draft_uses_the_latest_draft() -> None:
     content = json_schema_content('{"prefixItems": [{"type": "string"}], "items": false, "required": ["a"]}')
 
     assert content.fault(b'["a"]', StepBudget()) is None
@@ -150,7 +152,7 @@ def test_a_schema_of_its_own_draft_is_not_translated() -> None:
         (reduce(lambda inner, _: {"allOf": [inner]}, range(300), {}), "nested too deep"),
     ],
 )
-def test_a_schema_that_no_library_can_use_is_unusable_with_its_reason(schema: Any, words: str) -> None:
+def test_rejects_json_schema_that_no_library_supports_with_the_reason(schema: Any, words: str) -> None:
     with pytest.raises(SchemaUnusable, match=words):
         json_schema_content(json.dumps(schema))
 

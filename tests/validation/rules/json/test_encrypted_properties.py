@@ -32,7 +32,7 @@ def _follows(schema: dict[str, Any], value: Any, changes: list[FieldChange] = PI
         ({"allOf": [{"properties": {"other": SHORT}, "unevaluatedProperties": SHORT}]}, {"other": "too long"}),
     ],
 )
-def test_only_encrypted_properties_are_relaxed_where_no_name_is_given(
+def test_relaxes_only_encrypted_properties_under_unnamed_property_keywords(
     schema: dict[str, Any], others: dict[str, str]
 ) -> None:
     whole = {"properties": {"mail": TAGGED}, **schema}
@@ -44,18 +44,18 @@ def test_only_encrypted_properties_are_relaxed_where_no_name_is_given(
 
 
 @pytest.mark.parametrize("keyword", [{"const": {"mail": "a@b.c"}}, {"enum": [{"mail": "a@b.c"}]}])
-def test_objects_with_encrypted_properties_are_not_compared(keyword: dict[str, Any]) -> None:
+def test_skips_equality_keywords_for_objects_with_encrypted_properties(keyword: dict[str, Any]) -> None:
     assert _follows({"properties": {"mail": TAGGED}, **keyword}, {"mail": CIPHERTEXT})
     assert not _follows({"properties": {"id": {"type": "string"}}, **keyword}, {"mail": CIPHERTEXT})
 
 
-def test_a_property_of_the_same_name_in_another_object_is_validated() -> None:
+def test_validates_unencrypted_property_with_the_name_of_an_encrypted_one() -> None:
     schema = {"properties": {"mail": TAGGED, "map": {"type": "object", "additionalProperties": SHORT}}}
 
     assert not _follows(schema, {"mail": CIPHERTEXT, "map": {"mail": CIPHERTEXT}})
 
 
-def test_a_costly_pattern_takes_linear_time() -> None:
+def test_costly_pattern_on_encrypted_property_takes_linear_time() -> None:
     schema = {"properties": {"a" * 60 + "!": TAGGED}, "patternProperties": {"^(a+)+$": SHORT}}
     start = time.process_time()
 

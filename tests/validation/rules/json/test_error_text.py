@@ -87,11 +87,11 @@ def error_text(schema: Any, value: Any) -> str:
         ({"format": "uuid"}, "secret", 'the root: format (must have the format "uuid")'),
     ],
 )
-def test_a_json_schema_error_says_what_the_keyword_wants(schema: Any, value: Any, text: str) -> None:
+def test_json_schema_error_states_the_requirement_of_the_keyword(schema: Any, value: Any, text: str) -> None:
     assert error_text(schema, value) == text
 
 
-def test_nested_branches_end_and_names_are_bounded() -> None:
+def test_json_schema_error_text_limits_branches_and_property_names() -> None:
     schema: Any = {"type": "integer"}
     for _ in range(30):
         schema = {"anyOf": [schema, {"type": "null"}]}

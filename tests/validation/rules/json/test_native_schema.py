@@ -54,7 +54,7 @@ def is_valid_natively(schema: Any, text: bytes) -> bool:
         b'{"id":1,"amount":1,"parent":{"parent":{"parent":{}}},"tags":["a","b","c"]}',
     ],
 )
-def test_ordinary_records_are_accepted_natively(text: bytes) -> None:
+def test_ordinary_json_records_are_accepted_by_the_native_plan(text: bytes) -> None:
     assert jsonschema_rs.is_valid(ORDER, orjson.loads(text))
     assert is_valid_natively(ORDER, text) == (b'"customer"' not in text)  # an escape, and a length to be counted
 
@@ -84,7 +84,7 @@ def test_ordinary_records_are_accepted_natively(text: bytes) -> None:
         b'{"id":1,"amount":1,"note":"\\ud800"}',
     ],
 )
-def test_an_invalid_value_falls_back_to_the_library(text: bytes) -> None:
+def test_invalid_json_value_falls_back_to_the_schema_library(text: bytes) -> None:
     assert not is_valid_natively(ORDER, text)
 
 
@@ -106,18 +106,18 @@ def test_an_invalid_value_falls_back_to_the_library(text: bytes) -> None:
         {"something": "of one's own"},
     ],
 )
-def test_a_schema_with_other_keywords_has_no_native_plan(schema: Any) -> None:
+def test_json_schema_with_unsupported_keywords_has_no_native_plan(schema: Any) -> None:
     assert json_schema_plan(schema) is None
 
 
 @pytest.mark.parametrize("text", [b"1", b'{"a":1}', b"[[]]", b'"x"', b"null", b"true", b"1.5"])
-def test_a_schema_that_allows_anything_accepts_every_value(text: bytes) -> None:
+def test_empty_json_schema_accepts_every_value(text: bytes) -> None:
     assert is_valid_natively(True, text)
     assert is_valid_natively({}, text)
     assert not is_valid_natively(False, text)
 
 
-def test_three_hundred_properties_are_found_in_any_order() -> None:
+def test_native_plan_finds_three_hundred_properties_in_any_order() -> None:
     names = [f"name{n}" for n in range(300)]
     schema = {"properties": {name: {"const": name} for name in names}, "additionalProperties": False}
 
@@ -175,7 +175,7 @@ TEXTS = st.recursive(
 @pytest.mark.long
 @settings(max_examples=1500)
 @given(SCHEMAS, TEXTS, st.booleans(), st.data())
-def test_a_value_that_the_native_plan_accepts_is_valid(
+def test_values_accepted_by_the_native_plan_are_valid_by_the_library(
     schema: Any, value: Any, ascii_only: bool, data: st.DataObject
 ) -> None:
     text = bytearray(json.dumps(value, ensure_ascii=ascii_only).encode())

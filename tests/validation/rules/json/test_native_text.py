@@ -16,12 +16,12 @@ pytestmark = pytest.mark.skipif(not HAS_NATIVE, reason="nothing native was compi
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_valid_json_is_ordinary(text: bytes) -> None:
+def test_native_json_check_accepts_valid_json(text: bytes) -> None:
     assert is_ordinary_json(text, MOST_DEPTH)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in BAD])
-def test_invalid_json_is_not_ordinary(text: bytes) -> None:
+def test_native_json_check_rejects_invalid_json(text: bytes) -> None:
     assert not is_ordinary_json(text, MOST_DEPTH)
 
 
@@ -33,13 +33,13 @@ def test_native_json_rejects_nesting_beyond_the_given_depth(depth: int) -> None:
         assert not is_ordinary_json(opening + deep + closing, depth)
 
 
-def test_deeply_nested_json_is_not_ordinary() -> None:
+def test_native_json_check_rejects_deeply_nested_json() -> None:
     assert not is_ordinary_json(b"[" * 600 + b"]" * 600, 1_000_000)
 
 
 @pytest.mark.parametrize("size", range(40))
 @pytest.mark.parametrize("odd", ['"', "\\", "\x1f", "\x7f", "\x80", "é", "😀", "\\u00e9", '\\"', "\ud800"])
-def test_unusual_characters_are_found_at_every_position(odd: str, size: int) -> None:
+def test_native_json_check_detects_unusual_characters_at_every_position(odd: str, size: int) -> None:
     for behind in (0, 1, 40):
         text = b'["' + b"a" * size + odd.encode("utf-8", "surrogatepass") + b"b" * behind + b'"]'
         assert is_ordinary_json(text, 9) == (fault_in(text, 9) == WELL_FORMED)

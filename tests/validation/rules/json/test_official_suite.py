@@ -24,7 +24,7 @@ FETCHED = {
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_every_verdict_equals_that_of_the_official_suite(draft: str) -> None:
+def test_json_schema_verdicts_equal_the_official_suite(draft: str) -> None:
     wrong = []
     for group in GROUPS:
         if group["draft"] == draft and (group["file"], group["about"]) not in FETCHED:
@@ -35,7 +35,7 @@ def test_every_verdict_equals_that_of_the_official_suite(draft: str) -> None:
     assert wrong == []
 
 
-def test_the_official_suite_is_complete() -> None:
+def test_vendored_json_schema_suite_is_complete() -> None:
     counts = Counter[str]()
     for group in GROUPS:
         counts["format" if "/format/" in group["file"] else group["file"]] += len(group["tests"])

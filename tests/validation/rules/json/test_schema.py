@@ -36,7 +36,7 @@ def fault(schema: Any, value: bytes) -> str | None:
     return json_schema_content(json.dumps(schema)).fault(value, StepBudget())
 
 
-def test_a_valid_value_passes() -> None:
+def test_accepts_value_that_matches_the_json_schema() -> None:
     assert fault(ORDER, b'{"amount": 1, "id": "12345678-1234-5678-1234-567812345678", "lines": [{"sku": 1}]}') is None
 
 
@@ -66,18 +66,18 @@ def test_a_valid_value_passes() -> None:
         (b'{"amount": NaN}', "is not JSON: a value was expected (at byte 11)"),
     ],
 )
-def test_an_error_is_explained_by_path_and_keyword(value: bytes, said: str) -> None:
+def test_json_schema_error_names_path_and_keyword(value: bytes, said: str) -> None:
     content = json_schema_content(json.dumps(ORDER))
 
     assert (content.description(value, StepBudget()) or content.fault(value, StepBudget())) == said
     assert str(content.fault(value, StepBudget())).startswith(said[:20])
 
 
-def test_a_valid_value_has_no_explanation() -> None:
+def test_valid_json_value_has_no_explanation() -> None:
     assert json_schema_content(json.dumps(ORDER)).description(b'{"amount": 1}', StepBudget()) is None
 
 
-def test_explanations_hide_property_names_of_clients() -> None:
+def test_json_schema_explanations_hide_property_names_sent_by_clients() -> None:
     content = json_schema_content('{"additionalProperties": {"type": "integer"}}')
 
     assert (
@@ -86,7 +86,7 @@ def test_explanations_hide_property_names_of_clients() -> None:
     )
 
 
-def test_of_many_errors_the_first_is_explained() -> None:
+def test_explains_only_the_first_of_many_json_schema_errors() -> None:
     content = json_schema_content('{"items": {"type": "integer"}}')
 
     assert content.description(json.dumps([1, *["x"] * 1000]).encode(), StepBudget()) == (
@@ -95,14 +95,14 @@ def test_of_many_errors_the_first_is_explained() -> None:
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_all_drafts_are_known_and_check_formats(draft: str) -> None:
+def test_supports_all_json_schema_drafts_and_checks_formats(draft: str) -> None:
     schema = {"$schema": draft, "type": "string", "format": "ipv4"}
 
     assert fault(schema, b'"10.0.0.1"') is None
     assert fault(schema, b'"10.0.0.256"') is not None
 
 
-def test_the_depth_of_validated_json_is_bounded() -> None:
+def test_json_schema_validation_limits_nesting_depth() -> None:
     deep = b"[" * 400 + b"]" * 400
 
     assert fault({"uniqueItems": True}, b"[" + deep + b"," + deep + b"]") == (
@@ -130,7 +130,7 @@ UNUSUAL = [
 
 
 @pytest.mark.parametrize("text", UNUSUAL)
-def test_numbers_of_any_size_and_half_surrogate_pairs_are_json_under_any_schema(text: bytes) -> None:
+def test_huge_numbers_and_lone_surrogates_are_accepted_as_json(text: bytes) -> None:
     syntax = JsonSyntax(Side.VALUE)
 
     for schema in ({}, True, {"not": {"const": 1}}, {"type": ["string", "number", "object"], "format": "x"}):
@@ -174,7 +174,7 @@ def test_huge_numbers_and_unpaired_surrogates_are_compared_exactly(
     assert content.fault(not_following, StepBudget()) is not None
 
 
-def test_only_unusual_texts_have_no_bound() -> None:
+def test_only_unusual_json_texts_have_unbounded_steps() -> None:
     content = json_schema_content('{"not": {"const": 1}}')
 
     assert {text for text in UNUSUAL if steps_of(content.fault, text) < UNBOUNDED} == set()
@@ -196,7 +196,7 @@ def test_only_unusual_texts_have_no_bound() -> None:
         (7, "an object, true or false"),
     ],
 )
-def test_an_unusable_schema_is_an_error_with_its_reason(schema: Any, said: str) -> None:
+def test_rejects_unusable_json_schema_with_the_reason(schema: Any, said: str) -> None:
     with pytest.raises(SchemaUnusable, match=said):
         json_schema_content(json.dumps(schema))
 
@@ -210,5 +210,5 @@ def test_references_are_resolved_among_the_given_schemas() -> None:
     assert content.fault(b"-1", StepBudget()) is not None
 
 
-def test_a_bad_pattern_for_backtracking_is_matched_at_once() -> None:
+def test_catastrophic_backtracking_pattern_is_matched_in_time() -> None:
     assert fault({"pattern": "^(a+)+$"}, b'"' + b"a" * 100_000 + b'b"') is not None

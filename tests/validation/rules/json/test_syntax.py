@@ -88,14 +88,14 @@ BAD = [
 
 
 @pytest.mark.parametrize("value", GOOD)
-def test_valid_json_is_accepted(value: bytes) -> None:
+def test_json_syntax_rule_accepts_valid_json(value: bytes) -> None:
     json.loads(value)  # Python's own reader accepts it too
 
     assert JsonSyntax(Side.VALUE).fault(record(value)) is None
 
 
 @pytest.mark.parametrize(("value", "said"), BAD)
-def test_text_that_is_not_json_is_rejected_with_its_place(value: bytes, said: str) -> None:
+def test_rejects_invalid_json_with_the_error_position(value: bytes, said: str) -> None:
     words = JsonSyntax(Side.VALUE).fault(record(value))
 
     assert words is not None
@@ -103,13 +103,13 @@ def test_text_that_is_not_json_is_rejected_with_its_place(value: bytes, said: st
     assert said in words
 
 
-def test_the_syntax_error_names_the_byte_and_quotes_nothing() -> None:
+def test_json_syntax_error_names_the_byte_and_quotes_no_content() -> None:
     words = JsonSyntax(Side.KEY).fault(record(key=b'{"secret" "word"}'))
 
     assert words == "the key is not JSON: a colon was expected (at byte 10)"
 
 
-def test_a_null_value_is_accepted() -> None:
+def test_json_syntax_rule_accepts_null_value() -> None:
     assert JsonSyntax(Side.VALUE).fault(record(None)) is None
 
 
@@ -136,14 +136,14 @@ def test_a_million_brackets_are_rejected_as_too_deep() -> None:
 @pytest.mark.parametrize(
     "value", [b'{"a":1,"a":2}', b'[{"x":{"a":1,"b":2,"\\u0061":3}}]', b'{"\\ud800":1,"\\ud800":1}']
 )
-def test_duplicate_keys_are_rejected_on_request(value: bytes) -> None:
+def test_rejects_duplicate_json_keys_if_configured(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE).fault(record(value)) is None
     words = JsonSyntax(Side.VALUE, "reject").fault(record(value))
     assert words == "the value is JSON with a duplicate key in an object; write each key once"
 
 
 @pytest.mark.parametrize("value", [b'{"a":1,"b":{"a":2}}', b"[1" + b"0" * 5000 + b"]", b"[" * 500 + b"]" * 500])
-def test_objects_without_duplicate_keys_pass(value: bytes) -> None:
+def test_accepts_json_objects_without_duplicate_keys(value: bytes) -> None:
     assert JsonSyntax(Side.VALUE, "reject", MOST_DEPTH).fault(record(value)) is None
 
 
@@ -155,7 +155,7 @@ VALUES = st.recursive(
 
 # Eight million bytes of each item exceed the limit on reading costs.
 @pytest.mark.parametrize("item", [b"[]", b'{"a":1}', b"1"])
-def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
+def test_duplicate_key_check_of_large_json_is_costly(item: bytes) -> None:
     rule = JsonSyntax(Side.VALUE, "reject")
     few, many = (b"[" + (item + b",") * count + b"1]" for count in (1_000, 300_000))
 
@@ -164,7 +164,7 @@ def test_a_large_text_with_a_duplicate_key_check_is_costly(item: bytes) -> None:
     assert "a duplicate key" in str(rule.fault(record(many[:-1] + b',{"a":1,"a":1}]')))
 
 
-def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
+def test_long_json_text_with_few_items_is_checked_inline() -> None:
     long = b'["' + b"well, [and {so} on]," * 100_000 + b'"]'
 
     assert steps_of(JsonSyntax(Side.VALUE, "reject").fault, record(long)) <= INLINE_STEPS
@@ -173,7 +173,7 @@ def test_a_text_of_many_bytes_and_few_items_is_inline() -> None:
 
 @pytest.mark.long
 @given(VALUES, st.booleans())
-def test_json_that_python_writes_passes(value: Any, ascii_only: bool) -> None:
+def test_accepts_json_written_by_python(value: Any, ascii_only: bool) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
 
     assert (fault_in(text, MOST_DEPTH) == WELL_FORMED) == _python_reads(text)

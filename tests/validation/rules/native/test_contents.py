@@ -59,7 +59,7 @@ def test_each_content_rule_accepts_good_records_and_rejects_bad_ones(
         assert words and SECRET.decode() not in words
 
 
-def test_times_may_not_go_back_for_one_producer_and_partition() -> None:
+def test_monotonic_time_rejects_earlier_timestamp_of_same_producer_and_partition() -> None:
     rule = MonotonicTime()
     assert [rule.fault(record(time=time)) for time in (5, 5, 9, -1)] == [None] * 4
     assert "4 ms before" in (rule.fault(record(time=5)) or "")
@@ -76,7 +76,7 @@ def test_monotonic_time_is_tracked_for_each_producer() -> None:
     assert rule.fault(record(time=49, producer_id=0, client=clients[0])) is not None
 
 
-def test_no_more_producers_are_remembered_than_there_is_room_for() -> None:
+def test_monotonic_time_keeps_a_bounded_number_of_producers() -> None:
     rule = MonotonicTime(most_producers=3)
     for number in range(10):
         assert rule.fault(record(time=100, producer_id=number)) is None

@@ -24,7 +24,7 @@ class CustomRuleStub(InlineRule):
         return None
 
 
-def test_several_size_rules_become_the_strictest_native_question() -> None:
+def test_size_rules_are_combined_into_the_strictest_native_check() -> None:
     rules = [
         Required(Side.KEY),
         Size(Side.KEY, 2, 9),
@@ -42,7 +42,7 @@ def test_several_size_rules_become_the_strictest_native_question() -> None:
 
 
 @pytest.mark.parametrize("other", [CustomRuleStub(), JsonSyntax(Side.VALUE, "reject")])
-def test_one_rule_without_a_native_form_leaves_all_rules_to_the_slow_path(other: object) -> None:
+def test_one_rule_without_a_native_check_sends_all_rules_to_the_slow_path(other: object) -> None:
     assert ordinary_questions([Required(Side.KEY), other]) is None
 
 

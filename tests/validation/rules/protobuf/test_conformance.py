@@ -59,7 +59,7 @@ def is_expected_text(found: str, wanted: Any) -> bool:
 
 
 @pytest.mark.long
-def test_each_case_of_the_suite_gives_the_verdict_that_its_authors_expect() -> None:
+def test_protovalidate_conformance_cases_give_the_expected_verdicts() -> None:
     others = [
         (name, found, wanted)
         for name, schema, message, data, wanted in CASES

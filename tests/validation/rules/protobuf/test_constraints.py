@@ -197,7 +197,7 @@ def encode_protobuf(content: Any, value: Json) -> bytes:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str) -> None:
+def test_constraint_verdicts_equal_those_of_the_protovalidate_library(schema: bytes, case: str) -> None:
     content = protobuf_content(schema, f"shop.{message_name(case)}")
     constraints = content.constraints()
     verdicts = set()
@@ -216,7 +216,7 @@ def test_a_constraint_gives_the_verdict_of_its_library(schema: bytes, case: str)
     assert verdicts == {True, False}, "the case shows only one outcome"
 
 
-def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> None:
+def test_constraint_violation_names_the_field_and_quotes_no_content(schema: bytes) -> None:
     def violation_of(case: str) -> str | None:
         content = protobuf_content(schema, f"shop.{message_name(case)}")
         return content.constraints().fault(record(encode_protobuf(content, CASES[case][1][1])))
@@ -244,7 +244,7 @@ def test_texts_name_the_field_and_quote_nothing_of_the_record(schema: bytes) -> 
         ('option (buf.validate.message).oneof = {fields: ["b"]}; optional int32 a = 1;', "shop.Bad"),
     ],
 )
-def test_constraints_that_do_not_compile_make_the_schema_unusable(fields: str, words: str) -> None:
+def test_uncompilable_constraints_make_the_schema_unusable(fields: str, words: str) -> None:
     schema = schema_of(f"message Bad {{ {fields} }} message Holds {{ repeated Bad bad = 1; }}")
 
     for content in (protobuf_content(schema, "shop.Holds"), indexed_protobuf_content(schema)):
@@ -253,7 +253,7 @@ def test_constraints_that_do_not_compile_make_the_schema_unusable(fields: str, w
             content.constraints()
 
 
-def test_a_registered_schema_applies_the_constraints_of_the_message_that_the_data_names() -> None:
+def test_registered_schema_applies_constraints_of_the_indexed_message() -> None:
     schema = schema_of(
         "message A { optional int32 a = 1; } message B { optional int32 a = 1 [(buf.validate.field).int32.gt = 1]; }"
     )
@@ -272,7 +272,7 @@ def test_a_registered_schema_applies_the_constraints_of_the_message_that_the_dat
     assert steps_of(constraints.fault, record(b"\x02\x04" + one)) >= UNBOUNDED
 
 
-def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
+def test_two_versions_of_a_schema_keep_separate_constraints() -> None:
     versions = [
         protobuf_content(
             schema_of(f"message A {{ optional int32 a = 1 [(buf.validate.field).int32.gt = {n}]; }}"), "shop.A"
@@ -284,7 +284,9 @@ def test_two_versions_of_a_schema_keep_their_own_constraints() -> None:
     assert [each.fault(record(b"\x08\x03")) is None for each in constraints] == [True, False]
 
 
-def test_a_missing_library_is_reported_with_its_command(schema: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_protovalidate_library_is_reported_with_the_install_command(
+    schema: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sluicegate.validation.rules.protobuf.constraints.find_spec", lambda _name: None)
 
     with pytest.raises(SchemaUnusable, match=r"pip install 'sluicegate\[rules,protovalidate\]'"):

@@ -116,7 +116,7 @@ def _once(content: Content, data: bytes) -> float:
 
 
 @pytest.mark.parametrize("kind", MANY)
-def test_a_message_with_many_fields_is_not_read_inline(kind: str, node_content: Content) -> None:
+def test_protobuf_message_with_many_fields_is_not_validated_inline(kind: str, node_content: Content) -> None:
     data = MANY[kind]()
 
     assert steps_of(node_content.fault, data) > INLINE_STEPS
@@ -128,7 +128,7 @@ def test_a_message_with_many_fields_is_not_read_inline(kind: str, node_content: 
 
 
 @pytest.mark.parametrize("kind", FEW)
-def test_a_large_message_with_few_fields_is_read_inline(kind: str, node_content: Content) -> None:
+def test_large_protobuf_message_with_few_fields_is_validated_inline(kind: str, node_content: Content) -> None:
     data = FEW[kind]()
 
     assert node_content.fault(data, StepBudget()) is None
@@ -136,7 +136,7 @@ def test_a_large_message_with_few_fields_is_read_inline(kind: str, node_content:
     assert seconds_of(node_content, data) < steps_of(node_content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
-def test_the_cost_of_indexed_messages_is_counted() -> None:
+def test_protobuf_cost_includes_indexed_messages() -> None:
     content = indexed_protobuf_content(descriptor_set())
 
     assert steps_of(content.fault, _FIRST_MESSAGE + MANY["a map's entries"]()) > INLINE_STEPS
@@ -153,7 +153,7 @@ def test_the_cost_of_indexed_messages_is_counted() -> None:
         b"\xff" * 2_000_000,
     ],
 )
-def test_a_damaged_message_is_reported_as_damaged(damaged: bytes, node_content: Content) -> None:
+def test_malformed_protobuf_message_is_reported_as_malformed(damaged: bytes, node_content: Content) -> None:
     assert "cannot be read" in str(node_content.fault(damaged, StepBudget()))
     assert seconds_of(node_content, damaged) < steps_of(node_content.fault, damaged) * _STEP_SECONDS + _SLACK_SECONDS
 
@@ -175,7 +175,7 @@ OPTIONAL, REQUIRED = FieldDescriptorProto.LABEL_OPTIONAL, FieldDescriptorProto.L
 
 
 @pytest.mark.parametrize("fields", [20, 60])
-def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fields: int) -> None:
+def test_message_missing_many_required_fields_is_costly_and_explained_without_them(fields: int) -> None:
     content = order_schema_with_lines(fields, REQUIRED)
     data = b"\x0a\x00" * 260_000
 
@@ -195,7 +195,7 @@ def test_a_tiny_message_without_many_required_fields_is_costly_and_not_listed(fi
 @pytest.mark.parametrize("fields", [1, 20, 300, 2000])
 @pytest.mark.parametrize("kind", [FieldDescriptorProto.TYPE_INT64, FieldDescriptorProto.TYPE_STRING])
 @pytest.mark.parametrize("first", [OPTIONAL, REQUIRED])
-def test_unset_fields_add_to_the_cost_of_a_message(fields: int, kind: int, first: int) -> None:
+def test_unset_protobuf_fields_add_to_the_cost(fields: int, kind: int, first: int) -> None:
     content = order_schema_with_lines(fields, OPTIONAL, kind, first)
     set_first = b"\x08\x01" if kind == FieldDescriptorProto.TYPE_INT64 else b"\x0a\x00"
     data = length_delimited(1, set_first) * 3_000
@@ -205,7 +205,7 @@ def test_unset_fields_add_to_the_cost_of_a_message(fields: int, kind: int, first
     assert (steps_of(content.fault, data) > INLINE_STEPS) is (fields >= 300)
 
 
-def test_the_cost_of_groups_is_counted() -> None:
+def test_protobuf_cost_includes_groups() -> None:
     file = FileDescriptorProto(name="group.proto", package="p", syntax="proto2")
     outer = file.message_type.add(name="Outer")
     group = outer.nested_type.add(name="G")
@@ -221,7 +221,7 @@ def test_the_cost_of_groups_is_counted() -> None:
     assert seconds_of(content, data) < steps_of(content.fault, data) * _STEP_SECONDS + _SLACK_SECONDS
 
 
-def test_the_cost_of_extensions_is_counted() -> None:
+def test_protobuf_cost_includes_extensions() -> None:
     file = FileDescriptorProto(name="extended.proto", package="p", syntax="proto2")
     base, large = file.message_type.add(name="Base"), file.message_type.add(name="Large")
     base.extension_range.add(start=100, end=200)
@@ -236,7 +236,7 @@ def test_the_cost_of_extensions_is_counted() -> None:
     assert steps_of(content.fault, data) > INLINE_STEPS
 
 
-def test_only_referenced_message_classes_are_created() -> None:
+def test_creates_only_referenced_protobuf_message_classes() -> None:
     file = FileDescriptorProto(name="many.proto", package="p", syntax="proto3")
     for i in range(2_000):
         add(file.message_type.add(name=f"M{i}"), "n", 1, FieldDescriptorProto.TYPE_INT64, OPTIONAL)
@@ -287,7 +287,7 @@ class RandomSchemas:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_message_takes_longer_than_its_steps(seed: int) -> None:
+def test_protobuf_validation_takes_no_longer_than_its_estimated_steps(seed: int) -> None:
     drawn = RandomSchemas(seed)
     content = drawn.content()
     for _ in range(8):
@@ -323,7 +323,7 @@ for seed in range(6):
 """
 
 
-def test_the_pure_python_protobuf_library_gives_the_same_verdicts() -> None:
+def test_pure_python_protobuf_implementation_gives_the_same_verdicts() -> None:
     """Regression: with this library a text that was not UTF-8 raised UnicodeDecodeError, which closed the
     connection."""
 
