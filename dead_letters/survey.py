@@ -19,7 +19,7 @@ class LetterTopic:
 
     `records` is the difference between its first and last offsets. `sampled` is the number of records that were read,
     and `letters` is the number of dead letters among them. `oldest` and `newest` are the timestamps in the topic (ms)
-    of the oldest stored record and the newest read record.
+    of the oldest stored record and the newest read record; without letters, `oldest` is that of the oldest read record.
     """
 
     name: str
@@ -46,9 +46,10 @@ class LetterTopic:
 def survey_topic(
     consumer: Consumer, name: str, partitions: int, sample: int, read_letter: ReadLetter
 ) -> LetterTopic | None:
-    """Read a topic's oldest record and its newest `sample` records, and return what they contain.
+    """Read a topic's newest `sample` records, and return what they contain.
 
-    Return None if the topic has no records. Raises ClusterUnavailable.
+    Also reads the oldest record if there are dead letters, or no newest records. Return None if no record was read.
+    Raises ClusterUnavailable.
     """
     ranges = [each for each in ranges_of(consumer, name, partitions) if each.start < each.end]
     if not ranges:
@@ -57,13 +58,15 @@ def survey_topic(
     ends = [Range(each.partition, max(each.start, each.end - of_each), each.end) for each in ranges]
     records = list(read_records(consumer, name, ends))
     letters = tuple(letter for record in records if (letter := read_letter(record)) is not None)
-    firsts = [Range(each.partition, each.start, each.start + 1) for each in ranges]
-    oldest = [record.timestamp for record in read_records(consumer, name, firsts)]
-    times = [record.timestamp for record in records]
-    if not times:  # all newest offsets are of markers or aborted transactions
+    times = oldest = [record.timestamp for record in records]
+    if letters or not times:
+        firsts = [Range(each.partition, each.start, each.start + 1) for each in ranges]
+        oldest = [record.timestamp for record in read_records(consumer, name, firsts)]
+    newest = times or oldest
+    if not newest:  # all offsets that were read are of markers or of aborted transactions
         return None
     count = sum(each.end - each.start for each in ranges)
-    return LetterTopic(name, count, len(records), letters, min([*oldest, *times]), max(times))
+    return LetterTopic(name, count, len(records), letters, min([*oldest, *times]), max(newest))
 
 
 def topics_with_letters(
